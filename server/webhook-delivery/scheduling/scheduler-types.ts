@@ -54,7 +54,7 @@ export type RequestEnd =
 export type WaitReason = 'endpoint_limit' | 'host_limit' | 'account_share' | 'turn'
 
 /**
- * Where a new delivery should go. `hand`: into memory, it will probably start within 100 ms. `later`: it should stay in
+ * Where a new delivery should go. `hand`: into memory, it will probably start within 250 ms. `later`: it should stay in
  * the outbox for a moment, since memory is full but the endpoint is quick. `queue`: it may wait for long.
  */
 export type Admission = 'hand' | 'later' | 'queue'
@@ -83,7 +83,7 @@ export type Scheduler = {
   offer(name: FlowName, count: number): void
   /**
    * Returns how many deliveries of a flow may be taken into memory, beyond those whose requests are reserved: as many
-   * as will probably start within 100 ms, within the account's share of the memory limit. 0 for a stalled flow.
+   * as will probably start within 250 ms, within the account's share of the memory limit. 0 for a stalled flow.
    */
   mayTakeInHand(name: FlowName): number
   /**

@@ -42,10 +42,11 @@ export const defaultSettings: SchedulerSettings = {
   handMax: 2_048,
 }
 
-/** Deliveries that a flow will probably start within this time may be in memory. Milliseconds. */
-const aheadMs = 100
-/** A flow with a higher latency is slow: deliveries that it cannot start wait in the queue. Milliseconds. */
-const quickMs = 250
+/**
+ * Deliveries that a flow will probably start within this time may be in memory. A flow with a higher latency is slow:
+ * deliveries that it cannot start wait in the queue. Milliseconds.
+ */
+const aheadMs = 250
 
 /** Returns how many deliveries a flow can start in `aheadMs`. */
 function aheadOf({ limit, latencyMs }: FlowLimit): number {
@@ -296,9 +297,9 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       if ((flow?.waiting ?? 0) <= 0 && mayTakeInHand(name) > 0) return 'hand'
       const limit = flow?.limit ?? newFlowLimit(flowMax)
       const { phase, latencyMs } = limit
-      const isQuick = phase !== 'stalled' && latencyMs !== null && latencyMs <= quickMs
-      // A flow that may have nothing in memory would stay at `later` forever.
-      if (!isQuick || aheadOf(limit) < 1) return 'queue'
+      // So it may have something in memory: it would stay at `later` forever otherwise.
+      const isQuick = phase !== 'stalled' && latencyMs !== null && latencyMs <= aheadMs
+      if (!isQuick) return 'queue'
       return flow !== undefined && waitsForSilent(flow) ? 'queue' : 'later'
     },
     takeInHand(name, count) {

@@ -12,14 +12,14 @@ import type {
 
 /*
  * What a process takes in hand: deliveries that wait here, and not in the queue, because they are likely to start
- * within a tenth of a second.
+ * within a quarter of a second.
  */
 
 const name: FlowName = { flow: 'a/1', account: 'a', host: 'h' }
 const sibling: FlowName = { flow: 'a/2', account: 'a', host: 'h' }
 const foreign: FlowName = { flow: 'b/1', account: 'b', host: 'h' }
 const quick: RequestEnd = { kind: 'answered', latencyMs: 2 }
-const slow: RequestEnd = { kind: 'answered', latencyMs: 500 }
+const slow: RequestEnd = { kind: 'answered', latencyMs: 5_000 }
 
 /** Has one request of a flow end so. */
 function end(scheduler: Scheduler, of: FlowName, how: RequestEnd): void {
