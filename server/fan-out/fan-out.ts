@@ -7,13 +7,13 @@ import type { Clock } from '../lib/clock.ts'
 import { leaseSeconds } from '../outbox/append.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
-import type { Reservation } from '../webhook-delivery/scheduling/intake.ts'
+import type { KindLimit, Reservation } from '../webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { receiversOf, toLeasedEvent } from './matching.ts'
 import { findTargets } from './targets.ts'
 
-/** Maximum number of events read in one transaction. */
+/** Maximum number of events looked at in one transaction. A fan-out takes a few round trips, however many they are. */
 const maxEvents = 1_000
 /** No further event is begun once a transaction has this many deliveries. */
 const maxDeliveries = 2_000
@@ -36,7 +36,7 @@ export type FanOutMeans = {
   /** Lets the worker take events into memory. Default: all deliveries go into the queue. */
   taking?: {
     /** Decides where deliveries go. */
-    intake: Pick<Reservation, 'size' | 'after' | 'destinationOf'>
+    intake: Pick<Reservation, 'after' | 'limits' | 'destinationOf'>
     lease: string
     /** Returns true if the worker still has the event: its lease has lapsed and is renewed. */
     isOpen: (eventId: string) => boolean
@@ -52,10 +52,10 @@ export type FanOut = {
   leased: readonly LeasedEvent[]
   /** Deliveries put into the queue, by flow. */
   queued: readonly { name: FlowName; count: number }[]
-  /** The last event that was read. Null: the batch reached the end of the outbox. */
+  /** The last event that was looked at. Null: the batch reached the end of the outbox. */
   last: string | null
-  /** True if more events may wait: the batch was full, or left events for later. */
-  isFull: boolean
+  /** True if some of the events that were looked at stay there. */
+  rest: boolean
 }
 
 /**
@@ -69,9 +69,8 @@ export type FanOut = {
  */
 export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
-    const limit = taking?.intake.size ?? maxEvents
-    const waiting = await take(trx, { after: taking?.intake.after ?? '', limit })
-    if (waiting.length === 0) return nothing
+    const { rows: waiting, ...looked } = await take(trx, taking?.intake ?? { after: '', limits: [] })
+    if (waiting.length === 0) return { ...nothing, ...looked }
     const targets = await findTargets(trx, waiting)
     const now = clock.now()
 
@@ -80,11 +79,13 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     const leased: LeasedEvent[] = []
     const queued = new Map<string, { name: FlowName; count: number }>()
     let deliveries = 0
-    let last: string | null = null
+    let { last, rest } = looked
     let chunk: NewDelivery[] = []
-    for (const row of waiting) {
-      if (deliveries >= maxDeliveries) break
-      last = row.event_id
+    for (const [index, row] of waiting.entries()) {
+      if (deliveries >= maxDeliveries) {
+        last = waiting[index - 1]?.event_id ?? null
+        break
+      }
       // The row is locked, so the event stays in the outbox meanwhile.
       if (taking?.isOpen(row.event_id)) {
         renewed.push(row.event_id)
@@ -93,8 +94,11 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
       const waitingEvent = toEvent(row)
       const receivers = receiversOf(waitingEvent, targets)
       const names = receivers.map((target) => target.flowName)
-      const destination = row.body === null ? 'queue' : (taking?.intake.destinationOf(names) ?? 'queue')
-      if (destination === 'later') continue
+      const destination = row.body === null ? 'queue' : (taking?.intake.destinationOf(waitingEvent, names) ?? 'queue')
+      if (destination === 'later') {
+        rest = true
+        continue
+      }
       const event = toLeasedEvent(waitingEvent, receivers, now)
       deliveries += names.length
       if (destination === 'hand' && names.length > 0) {
@@ -122,9 +126,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     // locked.
     if (leaving.length > 0) await leave(trx, leaving)
     const eventIds = [...leaving, ...idsOf(leased)]
-    const isFull = waiting.length === limit || eventIds.length + renewed.length < waiting.length
-    if (waiting.length < limit && last === waiting.at(-1)?.event_id) last = null
-    return { events: eventIds.length, deliveries, eventIds, leased, queued: [...queued.values()], last, isFull }
+    return { events: eventIds.length, deliveries, eventIds, leased, queued: [...queued.values()], last, rest }
   })
 }
 
@@ -135,7 +137,7 @@ const nothing: FanOut = {
   leased: [],
   queued: [],
   last: null,
-  isFull: false,
+  rest: false,
 }
 
 type NewDelivery = { delivery: DueDelivery; event: LeasedEvent }
@@ -148,18 +150,48 @@ function toEvent({ event_id: id, account_id: accountId, mode, type, body, tracep
   return { id, accountId, mode, type, body: body ?? '', traceparent }
 }
 
-async function take(trx: Trx, { after, limit }: { after: string; limit: number }): Promise<OutboxRow[]> {
-  const statement = sql<OutboxRow>`
-    SELECT o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
-    FROM (
-      SELECT event_id, account_id, mode, type FROM outbox_rows, (SELECT ${queueNow} AS now OFFSET 0) present
-      WHERE event_id > ${after} AND leased_until <= present.now ORDER BY event_id LIMIT ${limit} FOR UPDATE OF outbox_rows SKIP LOCKED
-    ) o
+/** Locks and reads the first events after `after` that nobody else has locked. */
+async function take(
+  trx: Trx,
+  { after, limits }: { after: string; limits: readonly KindLimit[] },
+): Promise<{ rows: OutboxRow[] } & Pick<FanOut, 'last' | 'rest'>> {
+  const statement = sql<OutboxRow & Pick<FanOut, 'last' | 'rest'>>`
+    WITH present AS MATERIALIZED (SELECT ${queueNow} AS now), page AS MATERIALIZED (
+      SELECT event_id, account_id, mode, type FROM outbox_rows, present
+      WHERE event_id > ${after} AND leased_until <= present.now ORDER BY event_id LIMIT ${maxEvents}
+    ), numbered AS (
+      SELECT p.event_id, l.max, row_number() OVER (PARTITION BY l.kind ORDER BY p.event_id) AS number
+      FROM page p LEFT JOIN unnest(
+        ${plainArray(limits.map(({ accountId }) => accountId))}::text[],
+        ${plainArray(limits.map(({ mode }) => mode))}::text[],
+        ${plainArray(limits.map(({ type }) => type))}::text[],
+        ${plainArray(limits.map(({ max }) => max))}::bigint[]
+      ) WITH ORDINALITY AS l (account_id, mode, type, max, kind) USING (account_id, mode, type)
+    ), chosen AS MATERIALIZED (
+      SELECT event_id FROM numbered WHERE max IS NULL OR number <= max
+    ), looked AS (
+      SELECT CASE WHEN count(*) = ${maxEvents} THEN max(event_id) END AS last,
+        count(*) > (SELECT count(*) FROM chosen) AS rest
+      FROM page
+    ), taken AS (
+      SELECT event_id, account_id, mode, type FROM outbox_rows
+      WHERE event_id = ANY(ARRAY(SELECT event_id FROM chosen)) AND leased_until <= (SELECT now FROM present)
+      ORDER BY event_id FOR UPDATE SKIP LOCKED
+    )
+    SELECT looked.last, looked.rest, o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
+    FROM looked LEFT JOIN taken o ON true
     -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = o.event_id OFFSET 0) e ON true
     ORDER BY o.event_id
   `
-  return executePrepared(trx, { name: 'take_from_outbox' }, statement)
+  const rows = await executePrepared(trx, { name: 'take_from_outbox' }, statement)
+  const [first] = rows
+  // One row without an event, if there is none.
+  return {
+    rows: rows.filter(({ event_id }) => event_id !== null),
+    last: first?.last ?? null,
+    rest: first?.rest ?? false,
+  }
 }
 
 async function lease(trx: Trx, eventIds: readonly string[], lessee: string): Promise<void> {

@@ -36,11 +36,11 @@ export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
       using intake = await delivery.intakes.open()
       const done = await fanOutBatch({ ...options, taking: { intake, lease: delivery.lease, isOpen: delivery.isOpen } })
       intake.fill(done)
-      const { queued, eventIds, isFull } = done
+      const { queued, eventIds, last, rest } = done
       for (const { name, count } of queued) delivery.offer(name, count)
       // Runs in the background: nothing waits for traces.
       void traceFanOut(options, eventIds, startedAt)
-      return isFull
+      return rest || last !== null
     },
   })
 }

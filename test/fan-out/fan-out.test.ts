@@ -7,6 +7,7 @@ import { createOutbox } from '../../server/outbox/append.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { takingFor } from '../support/flows.ts'
 import { live } from '../support/scope.ts'
 
 let database: TestDatabase
@@ -124,6 +125,26 @@ describe('the fan-out', () => {
     expect(first.events).toBe(first.deliveries / 60)
     await fanOutAll()
     expect(await deliveriesOf(accountId)).toHaveLength(200 * 60)
+  })
+
+  test('reads of a kind no more than its limit, and looks at a thousand events for others', async () => {
+    const [left, next] = [await addAccount([]), await addAccount([])]
+    const ids = await emit(left.accountId, 1_100)
+    const [wanted = ''] = await emit(next.accountId, 1)
+    async function fanOut(after: string, max: number) {
+      const taking = takingFor(0)
+      const limits = [{ accountId: left.accountId, mode: 'live' as const, type: 'contact.deleted', max }]
+      const intake = { ...taking.intake, after, limits }
+      return fanOutBatch({ db: database.db, queue, clock: systemClock, taking: { ...taking, intake } })
+    }
+    const none = await fanOut('', 0)
+    expect(none).toMatchObject({ eventIds: [], last: ids[999], rest: true })
+    const behind = await fanOut(none.last ?? '', 0)
+    expect(behind).toMatchObject({ eventIds: [wanted], last: null, rest: true })
+    expect(await fanOut('', 3)).toMatchObject({ eventIds: ids.slice(0, 3), rest: true })
+    expect(await fanOut('', 10_000)).toMatchObject({ eventIds: ids.slice(3, 1_003), last: ids[1_002] })
+    await fanOutAll()
+    expect(await fanOut('', 0)).toMatchObject({ eventIds: [], last: null, rest: false })
   })
 
   test('leaves the events where they are when it fails half-way', async () => {

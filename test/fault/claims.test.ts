@@ -247,7 +247,7 @@ describe('events whose process is gone since it leased them', () => {
     expect((await fanOutBatch({ ...engine, taking })).leased).toHaveLength(2)
     await lapse()
     const renewing = await fanOutBatch({ ...engine, taking: { ...taking, isOpen: () => true } })
-    expect(renewing).toMatchObject({ leased: [], queued: [], isFull: false })
+    expect(renewing).toMatchObject({ leased: [], queued: [], last: null, rest: false })
     // Nobody else has them, and they are this process's.
     await engine.fanOut()
     expect(await engine.deliveriesNow(webhookId)).toEqual([])

@@ -27,9 +27,9 @@ export function takingFor(size: number): NonNullable<FanOutMeans['taking']> {
     lease: randomUUID(),
     isOpen: () => false,
     intake: {
-      size: 1_000,
       after: '',
-      destinationOf(names) {
+      limits: [],
+      destinationOf(_kind, names) {
         if (names.length > left) return 'queue'
         left -= names.length
         return 'hand'

@@ -1,25 +1,34 @@
+import type { Mode } from '../../../contract/mode.ts'
 import type { WebhookFlow } from '../load-deliveries.ts'
 import type { LeasedEvent } from '../settlement/leased-event.ts'
 import type { Admission, FlowName, Scheduler } from './scheduler-types.ts'
 
+/** All events of a kind have the same receivers. */
+export type EventKind = { accountId: string; mode: Mode; type: string }
+
+/** Maximum number of events of a kind that a batch of the fan-out should read. */
+export type KindLimit = EventKind & { max: number }
+
 /** Room in memory for one batch of the fan-out. Disposing it frees the room that was reserved and not filled. */
 export type Reservation = Disposable & {
-  /** Maximum number of events to read. */
-  readonly size: number
   /** Read only events with higher ids. */
   readonly after: string
+  /** The limits of the kinds of which events were left for later. More of them would be read in vain. */
+  readonly limits: readonly KindLimit[]
   /**
    * Returns where the deliveries of an event should go. `hand`: all of them into memory, and room for them is reserved.
    */
-  destinationOf(names: readonly FlowName[]): Admission
+  destinationOf(kind: EventKind, names: readonly FlowName[]): Admission
   /** Takes over the events that room was reserved for. Call it after their lease is committed. */
   fill(taken: Taken): void
 }
 
 export type Taken = {
   leased: readonly LeasedEvent[]
-  /** The last event that was read. Null: the batch reached the end of the outbox. */
+  /** The last event that was looked at. Null: the batch reached the end of the outbox. */
   last: string | null
+  /** True if some of the events that were looked at stay there. */
+  rest: boolean
 }
 
 /** Takes events into memory, from the fan-out and from the requests of this process. */
@@ -47,8 +56,6 @@ export type IntakesOptions = {
   take: (events: readonly LeasedEvent[]) => void
 }
 
-/** Maximum number of events in a batch. A fan-out takes a few round trips, however many events it has. */
-const batchSize = 1_000
 /**
  * A small batch costs as much as one of hundreds. So it waits until a flow has room for this many, or for as many as
  * are in memory already.
@@ -56,11 +63,13 @@ const batchSize = 1_000
 const goodRoom = 250
 /** After this time the fan-out looks at events behind those left for later. Milliseconds. */
 const patienceMs = 100
+/** Maximum number of kinds with a limit. */
+const maxLimits = 1_000
 /** An account's events go through the outbox for this long after one of them was left for later. Milliseconds. */
 const behindMs = 1_000
 
 export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
-  /** The flow of an event that the last batch left for later. */
+  /** The flow whose room the next batch waits for. */
   let awaited: FlowName | null = null
   let endWait: (() => void) | null = null
   let isClosed = false
@@ -69,35 +78,47 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   /** Events up to this id, behind those left for later, were looked at. Empty: start from the beginning. */
   let passedTo = ''
   let passedAt = performance.now()
+  /** Kinds of events that were left for later, each with the flow that had no room, and the room of this batch for it. */
+  const left = new Map<string, { kind: EventKind; name: FlowName; room: number }>()
   /** When an event of an account was last left for later, by account. Milliseconds, monotonic. */
   const leftAt = new Map<string, number>()
 
-  function leave(name: FlowName): void {
-    awaited = name
+  function keyOf({ accountId, mode, type }: EventKind): string {
+    return `${accountId} ${mode} ${type}`
+  }
+
+  function leave(of: EventKind, name: FlowName): void {
+    const { accountId, mode, type } = of
+    if (left.size === maxLimits) left.clear()
+    left.set(keyOf(of), { kind: { accountId, mode, type }, name, room: 0 })
     leftAt.set(name.account, performance.now())
   }
 
-  /** Returns true if events of the awaited flow can be taken into memory. */
-  function hasRoom(): boolean {
-    if (isClosed || awaited === null) return true
-    const inHand = scheduler.view(awaited.flow)?.inHand ?? 0
-    const room = scheduler.mayTakeInHand(awaited)
-    return scheduler.destinationOf(awaited) !== 'later' && room >= Math.min(goodRoom, inHand)
+  /** Returns how many events of a flow should be read. */
+  function roomOf(name: FlowName): number {
+    if (isClosed) return Number.MAX_SAFE_INTEGER
+    const destination = scheduler.destinationOf(name)
+    if (destination === 'queue') return Number.MAX_SAFE_INTEGER
+    return destination === 'later' ? 0 : scheduler.mayTakeInHand(name)
+  }
+
+  function hasGoodRoom(name: FlowName): boolean {
+    const inHand = scheduler.view(name.flow)?.inHand ?? 0
+    const room = roomOf(name)
+    return room > 0 && room >= Math.min(goodRoom, inHand)
   }
 
   async function roomComes(waitMs: number): Promise<void> {
-    if (hasRoom() || waitMs <= 0) return
+    if (waitMs <= 0) return
+    awaited = [...left.values()].findLast(({ name }) => !hasGoodRoom(name))?.name ?? null
+    if (awaited === null) return
     const { promise, resolve } = Promise.withResolvers<void>()
     endWait = resolve
     const timer = setTimeout(resolve, waitMs)
     await promise
     clearTimeout(timer)
+    awaited = null
     endWait = null
-  }
-
-  /** Returns how many events to read: more than fit would be read in vain. */
-  function sizeFor(room: number): number {
-    return Math.min(batchSize, Math.max(goodRoom, room))
   }
 
   /** Reserves room in memory for all of them, or for none. Returns the first flow that should not be in memory. */
@@ -112,19 +133,23 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     return null
   }
 
-  function forgetLeft(): void {
-    const before = performance.now() - behindMs
-    for (const [account, at] of leftAt) if (at < before) leftAt.delete(account)
+  /** Keeps the kinds for which all the room was used: more events of them may wait. */
+  function forgetLeft(mayWait: boolean): void {
+    const now = performance.now()
+    for (const [key, { name, room }] of left) {
+      if (mayWait && room <= 0) leftAt.set(name.account, now)
+      else left.delete(key)
+    }
+    for (const [account, at] of leftAt) if (at < now - behindMs) leftAt.delete(account)
   }
 
   return {
     async open() {
-      const isWaiting = awaited !== null
-      if (isWaiting) await roomComes(passedAt + patienceMs - performance.now())
+      await roomComes(passedAt + patienceMs - performance.now())
       // Look at events behind those left for later, however quickly their flow goes on.
-      const passes = isWaiting && performance.now() >= passedAt + patienceMs
-      const size = awaited === null || passes ? batchSize : sizeFor(scheduler.mayTakeInHand(awaited))
-      if (!passes) awaited = null
+      const passes = left.size > 0 && performance.now() >= passedAt + patienceMs
+      for (const one of left.values()) one.room = roomOf(one.name)
+      const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
       let reserved: FlowName[] = []
 
       function endReservations(): void {
@@ -133,26 +158,28 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       }
 
       return {
-        size,
         after: passes ? passedTo : '',
-        destinationOf(names) {
+        limits,
+        destinationOf(kind, names) {
           if (isClosed) return 'queue'
           const other = reserve(names)
           if (other === null) {
             reserved.push(...names)
+            const limited = left.get(keyOf(kind))
+            if (limited !== undefined) limited.room -= 1
             return 'hand'
           }
           const destination = scheduler.destinationOf(other)
-          if (destination === 'later') leave(other)
+          if (destination === 'later') leave(kind, other)
           return destination === 'hand' ? 'queue' : destination
         },
-        fill({ leased, last }) {
+        fill({ leased, last, rest }) {
           if (last === null) hasSeenEnd = true
+          forgetLeft(rest || passes)
           if (passes) {
             passedTo = last ?? ''
             passedAt = performance.now()
           }
-          forgetLeft()
           endReservations()
           take(leased)
         },
@@ -162,10 +189,11 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     isCaughtUp: (accountId) => !isClosed && hasSeenEnd && !leftAt.has(accountId),
     takeNow(event) {
       const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))
+      const [first] = event.deliveries
       if (isClosed) return false
       const other = reserve(names)
       if (other !== null) {
-        leave(other)
+        if (first !== undefined) leave({ ...first, type: event.type }, other)
         return false
       }
       for (const name of names) scheduler.expectInHand(name, -1)
@@ -173,7 +201,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       return true
     },
     wake() {
-      if (endWait !== null && hasRoom()) endWait()
+      if (awaited !== null && hasGoodRoom(awaited)) endWait?.()
     },
     close() {
       isClosed = true

@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
-import { createIntakes, type Reservation } from '../../../server/webhook-delivery/scheduling/intake.ts'
+import {
+  createIntakes,
+  type EventKind,
+  type KindLimit,
+  type Reservation,
+} from '../../../server/webhook-delivery/scheduling/intake.ts'
 import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
 import type { FlowName } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../../../server/webhook-delivery/settlement/leased-event.ts'
@@ -46,14 +51,19 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+/** The kind of the events of a flow. */
+function kindOf({ account }: FlowName): EventKind {
+  return { accountId: account, mode: 'live', type: 'contact.deleted' }
+}
+
 /** Reserves all there is room for. Returns how many. */
 function fill(intake: Reservation, name: FlowName): number {
   let count = 0
-  while (intake.destinationOf([name]) === 'hand') count += 1
+  while (intake.destinationOf(kindOf(name), [name]) === 'hand') count += 1
   return count
 }
 
-const atEnd = { leased: [], last: null }
+const atEnd = { leased: [], last: null, rest: false }
 
 describe('an intake', () => {
   test('has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
@@ -74,7 +84,7 @@ describe('an intake', () => {
     quicken(scheduler, flow)
     using intake = await intakes.open()
     fill(intake, flow)
-    expect(intake.destinationOf([other, flow])).toBe('later')
+    expect(intake.destinationOf(kindOf(other), [other, flow])).toBe('later')
     expect(fill(intake, other)).toBe(initialLimit)
   })
 
@@ -86,9 +96,9 @@ describe('an intake', () => {
     using intake = await intakes.open()
     fill(intake, flow)
     fill(intake, other)
-    expect(intake.destinationOf([flow])).toBe('later')
-    expect(intake.destinationOf([other])).toBe('queue')
-    expect(intake.destinationOf([stalled])).toBe('queue')
+    expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
+    expect(intake.destinationOf(kindOf(other), [other])).toBe('queue')
+    expect(intake.destinationOf(kindOf(stalled), [stalled])).toBe('queue')
   })
 
   test('looks behind what it left for later after a while, page by page, and then from the beginning again', async () => {
@@ -101,8 +111,8 @@ describe('an intake', () => {
       await vi.advanceTimersByTimeAsync(100)
       const intake = await opening
       fill(intake, flow)
-      expect(intake.destinationOf([flow])).toBe('later')
-      intake.fill({ ...atEnd, last })
+      expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
+      intake.fill({ leased: [], last, rest: true })
       // All of it is taken in hand, and nobody starts anything.
       scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
       return intake.after
@@ -117,6 +127,34 @@ describe('an intake', () => {
     expect(pages).toEqual(['', '', 'evt_4', 'evt_6', ''])
   })
 
+  test('reads of a kind of which it left events no more than there is room for, until none are left', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+    const { scheduler, intakes } = setUp()
+    quicken(scheduler, flow)
+    quicken(scheduler, other)
+    /** A batch with more events of these flows than there is room for, none of which is taken in the end. */
+    async function batch(names: FlowName[], rest: boolean): Promise<readonly KindLimit[]> {
+      const intake = await intakes.open()
+      for (const name of names) fill(intake, name)
+      intake.fill({ ...atEnd, rest })
+      return intake.limits
+    }
+    const room = scheduler.mayTakeInHand(flow)
+    expect(await batch([flow, other], true)).toEqual([])
+    scheduler.takeInHand(flow, 3)
+    const ofFlow = { ...kindOf(flow), max: room - 3 }
+    expect(await batch([flow], true)).toEqual([ofFlow, { ...kindOf(other), max: room }])
+    vi.advanceTimersByTime(1_001)
+    expect(await batch([flow], true)).toEqual([ofFlow])
+    expect(intakes.isCaughtUp(flow.account)).toBe(false)
+    expect(intakes.isCaughtUp(other.account)).toBe(true)
+    const exact = await intakes.open()
+    for (let taken = 0; taken < ofFlow.max; taken++) exact.destinationOf(kindOf(flow), [flow])
+    exact.fill({ ...atEnd, rest: true })
+    expect(await batch([flow], false)).toEqual([ofFlow])
+    expect(await batch([], false)).toEqual([])
+  })
+
   test('says which accounts have nothing in the outbox, once it has seen its end', async () => {
     vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
     const { scheduler, intakes } = setUp()
@@ -124,7 +162,7 @@ describe('an intake', () => {
     expect(intakes.isCaughtUp('b')).toBe(false)
     const intake = await intakes.open()
     fill(intake, flow)
-    intake.destinationOf([flow])
+    intake.destinationOf(kindOf(flow), [flow])
     intake.fill(atEnd)
     expect(intakes.isCaughtUp('a')).toBe(false)
     expect(intakes.isCaughtUp('b')).toBe(true)
@@ -152,20 +190,20 @@ describe('an intake', () => {
     quicken(scheduler, flow)
     const first = await intakes.open()
     fill(first, flow)
-    first.destinationOf([flow])
+    first.destinationOf(kindOf(flow), [flow])
     const waiting = intakes.open()
     first[Symbol.dispose]()
     intakes.wake()
     using second = await waiting
     expect(second.after).toBe('')
-    expect(second.destinationOf([flow])).toBe('hand')
+    expect(second.destinationOf(kindOf(flow), [flow])).toBe('hand')
   })
 
   test('puts everything into the queue once it is closed', async () => {
     const { intakes } = setUp()
     using intake = await intakes.open()
     intakes.close()
-    expect(intake.destinationOf([flow])).toBe('queue')
+    expect(intake.destinationOf(kindOf(flow), [flow])).toBe('queue')
     expect(intakes.takeNow(eventOf(flow))).toBe(false)
     expect(intakes.isCaughtUp('a')).toBe(false)
   })
