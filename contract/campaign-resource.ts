@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { abTestSchemas, variantName } from './campaign-ab-test.ts'
 import { campaignSendWindow, campaignWaiting, localTime, sendWindow, timezone } from './campaign-times.ts'
 import { emailContent, emailLimits, emailLine, longEmailFields } from './email-content.ts'
 import { recipientStatus } from './email-status.ts'
@@ -71,6 +72,18 @@ const campaignContent = z
     example: { preheader: null, html: '<p>Spring is here.</p>', text: 'Spring is here.' },
   })
 
+const shownContent = z.object({
+  preheader: z.string().nullable(),
+  html: z
+    .string()
+    .nullable()
+    .meta({ description: 'As it was written, or as the MJML was compiled. Null where the MJML has a fault.' }),
+  mjml: z.string().nullable().meta({ description: 'What the HTML was compiled from. Null: it was written.' }),
+  text: z.string().nullable(),
+})
+
+const abTest = abTestSchemas({ written: campaignContent, shown: shownContent })
+
 const tag = line(emailLimits.tagCharacters).min(1)
 const throttle = z.int().min(1).max(campaignLimits.throttlePerHour).nullable().meta({
   description: 'Messages that are queued in any 60 minutes at most. Null, the default: as fast as they leave.',
@@ -141,6 +154,9 @@ const inputFields = {
   sendWindow: sendWindow.nullable().meta({ description: 'The hours in which it sends. Null, the default: always.' }),
   lateStart,
   archive,
+  abTest: abTest.written.nullable().meta({
+    description: 'Variants of the message, tried on a share of the people. Null, the default: none.',
+  }),
 }
 
 const optionalFields = z.strictObject(inputFields).partial()
@@ -166,6 +182,9 @@ export const renderCampaign = optionalFields
       'subscriber',
       'The person whose name, address and properties stand in the message; needs `contacts:read` too. Default: a sample, with the fallbacks of properties.',
     ).optional(),
+    variant: variantName
+      .meta({ description: 'The variant of its A/B test that is rendered. Default: the message of the campaign.' })
+      .optional(),
   })
   .meta({
     id: 'RenderCampaign',
@@ -216,6 +235,7 @@ const campaignFields = {
   sendWindow: campaignSendWindow.nullable().meta({ description: 'The hours in which it sends. Null: always.' }),
   lateStart: z.enum(['send', 'skip']),
   archive,
+  abTest: abTest.summary.nullable().meta({ description: 'The variants of the message. Null: there is one message.' }),
   archiveUrl: z.string().nullable().meta({ description: 'The page for everybody. Null: `archive` is `none`.' }),
   recipients: count('People it goes to; 0 until they are listed.'),
   scheduledAt: timestamp.nullable().meta({
@@ -259,6 +279,7 @@ const campaignExample = {
   sendWindow: null,
   lateStart: 'send' as const,
   archive: 'none' as const,
+  abTest: null,
   archiveUrl: null,
   recipients: 0,
   scheduledAt: null,
@@ -278,17 +299,8 @@ export const campaign = z
 export const campaignDetails = z
   .object({
     ...campaignFields,
-    content: z
-      .object({
-        preheader: z.string().nullable(),
-        html: z
-          .string()
-          .nullable()
-          .meta({ description: 'As it was written, or as the MJML was compiled. Null where the MJML has a fault.' }),
-        mjml: z.string().nullable().meta({ description: 'What the HTML was compiled from. Null: it was written.' }),
-        text: z.string().nullable(),
-      })
-      .meta({ description: 'The message. Of a draft with a template, all are null.' }),
+    abTest: abTest.details.nullable().meta({ description: 'The variants of the message. Null: there is one message.' }),
+    content: shownContent.meta({ description: 'The message. Of a draft with a template, all are null.' }),
     variables: z.record(z.string(), z.unknown()).meta({ description: 'Values for the content, as given.' }),
   })
   .meta({
@@ -314,6 +326,10 @@ export const campaignRecipient = z
       description:
         'The instant of the local time for this person: nothing is sent before. Null: it has no `localTime`.',
     }),
+    variant: z.string().nullable().meta({
+      description:
+        'The variant of the A/B test that this person gets: in the test, or of the rest the winner. Null: the campaign has none, or the winner is not chosen yet.',
+    }),
     emailId: idSchema('email', 'The email to this person.').nullable(),
     emailStatus: recipientStatus.nullable().meta({ description: 'How far the email is. Null: there is none.' }),
   })
@@ -326,6 +342,7 @@ export const campaignRecipient = z
       status: 'handed_over',
       reason: null,
       sendAt: null,
+      variant: null,
       emailId: exampleId('email'),
       emailStatus: 'delivered',
     },

@@ -44,6 +44,22 @@ const link = z
     example: { link: 'https://shop.example/spring', clicked: 60, clicks: 71 },
   })
 
+const variant = z
+  .object({
+    name: z.string(),
+    people: count('Recipients who get it in the test.'),
+    sent: emailCounts.sent,
+    delivered: emailCounts.delivered,
+    opened: count('Recipients who opened it, without machines.'),
+    clicked: count('Recipients who clicked a link in it, without machines.'),
+    unsubscribed: emailCounts.unsubscribed,
+  })
+  .meta({
+    id: 'CampaignVariantStatistics',
+    description: 'How a variant did in the A/B test. What the winner did after that is in the totals alone.',
+    example: { name: 'A', people: 120, sent: 119, delivered: 118, opened: 40, clicked: 8, unsubscribed: 0 },
+  })
+
 const provider = z
   .object({
     kind: z.enum(['provider', 'domain', 'other']).meta({
@@ -84,6 +100,9 @@ export const campaignStatistics = z
     links: z.array(link).meta({
       description: `Clicks by link, in the order of the content: the first ${campaignLimits.links} links of the HTML, then all others together if one of them was clicked. Empty without \`trackClicks\`, and before the campaign starts.`,
     }),
+    variants: z.array(variant).meta({
+      description: 'The variants of its A/B test, in their order. Empty: it has none.',
+    }),
     providers: z.array(provider).meta({
       description: `What became of the emails by mailbox provider: the ${campaignLimits.providers} with the most emails, then all others together.`,
     }),
@@ -104,6 +123,7 @@ export const campaignStatistics = z
       hours: [{ start: '2026-03-01T09:00:00.000Z', ...countsExample }],
       days: [{ start: '2026-03-01T00:00:00.000Z', ...countsExample }],
       links: [{ link: 'https://shop.example/spring', clicked: 60, clicks: 71 }],
+      variants: [],
       providers: [{ kind: 'provider', name: 'Gmail', ...countsExample }],
     },
   })

@@ -62,10 +62,12 @@ export type SendWindow = z.infer<typeof campaignSendWindow>
 /** Why a campaign that is sending makes no emails at present. */
 export const campaignWaiting = z
   .object({
-    reason: z.enum(['local_time', 'send_window']).meta({
+    reason: z.enum(['local_time', 'send_window', 'ab_test']).meta({
       description:
-        '`local_time`: for the people who are left, the local time is still to come. `send_window`: the hours in which it sends.',
+        '`local_time`: for the people who are left, the local time is still to come. `send_window`: the hours in which it sends. `ab_test`: the choice of the winner of its A/B test.',
     }),
-    until: timestamp.meta({ description: 'When it goes on.' }),
+    until: timestamp
+      .nullable()
+      .meta({ description: 'When it goes on. Null: when the winner of its A/B test is chosen by `POST …/winner`.' }),
   })
   .meta({ id: 'CampaignWaiting', description: 'What a campaign waits for.' })

@@ -1,5 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
+import { variantName } from './campaign-ab-test.ts'
 import {
   campaign,
   campaignDetails,
@@ -45,6 +46,9 @@ const testCampaign = z
       'subscriber',
       'The person whose name, address and properties stand in the message. Needs `contacts:read` too. Default: those of `to`, with the fallbacks of properties.',
     ).optional(),
+    variant: variantName
+      .meta({ description: 'The variant of its A/B test that is sent. Default: the message of the campaign.' })
+      .optional(),
   })
   .meta({ id: 'TestCampaign', description: 'Who gets the test.', example: { to: ['delivered@simulator.test'] } })
 
@@ -62,6 +66,10 @@ const sendCampaign = z
     }),
   })
   .meta({ id: 'SendCampaign', description: 'When to send.', example: {} })
+
+const chooseWinner = z
+  .strictObject({ variant: variantName.meta({ description: 'The name of the variant.' }) })
+  .meta({ id: 'ChooseWinner', description: 'The variant that the rest gets.', example: { variant: 'B' } })
 
 export type SendCampaign = z.infer<typeof sendCampaign>
 export type TestCampaign = z.infer<typeof testCampaign>
@@ -211,6 +219,23 @@ export const campaigns = c.router({
       { 200: campaign },
     ),
   },
+  winner: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/winner',
+    summary: 'Choose the winner of an A/B test',
+    description:
+      'Sends a variant to the rest of the people, from the moment on when everybody in the test was written to. With `hours`, it need not be waited for. Choosing the same variant again changes nothing.',
+    pathParams: idParam,
+    body: chooseWinner,
+    ...outcome(
+      {
+        ...sending,
+        operationId: 'chooseCampaignWinner',
+        errors: ['not_found', 'rule_violation', 'campaign_state'],
+      },
+      { 200: campaign },
+    ),
+  },
   duplicate: {
     method: 'POST',
     path: '/v1/campaigns/:id/duplicate',
@@ -296,7 +321,7 @@ export const campaigns = c.router({
     path: '/v1/campaigns/:id/recipients/export',
     summary: 'Export the recipients of a campaign',
     description:
-      'CSV in UTF-8, oldest subscribers first: `email`, `first_name`, `last_name`, `recipient_status`, `reason`, `email_status`, `email_id`, then the declared properties by key. Name, address and properties are those of now, and empty where the person is deleted. Each row is as it is when it is read. A cell that a spreadsheet could take for a formula begins with an apostrophe.',
+      'CSV in UTF-8, oldest subscribers first: `email`, `first_name`, `last_name`, `recipient_status`, `reason`, `email_status`, `email_id`, `variant`, then the declared properties by key. Name, address and properties are those of now, and empty where the person is deleted. Each row is as it is when it is read. A cell that a spreadsheet could take for a formula begins with an apostrophe.',
     pathParams: idParam,
     ...outcome(
       {
@@ -311,7 +336,7 @@ export const campaigns = c.router({
           body: z.string().meta({
             description: 'CSV with a head.',
             example:
-              'email,first_name,last_name,recipient_status,reason,email_status,email_id,plan\r\nada@example.com,Ada,Lovelace,handed_over,,delivered,email_01jqz4x7m8e5v9t2k6r3w0y1ab,pro\r\n',
+              'email,first_name,last_name,recipient_status,reason,email_status,email_id,variant,plan\r\nada@example.com,Ada,Lovelace,handed_over,,delivered,email_01jqz4x7m8e5v9t2k6r3w0y1ab,,pro\r\n',
           }),
         }),
       },
@@ -322,7 +347,7 @@ export const campaigns = c.router({
     path: '/v1/campaigns/:id/statistics',
     summary: 'Get the statistics of a campaign',
     description:
-      'How many are how far, and what became of the emails: in all, by hour and day, by link, and by mailbox provider.',
+      'How many are how far, and what became of the emails: in all, by hour and day, by link, by variant, and by mailbox provider.',
     pathParams: idParam,
     ...outcome(
       { ...reading, operationId: 'getCampaignStatistics', errors: ['not_found'] },

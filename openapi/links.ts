@@ -63,6 +63,7 @@ const campaignOperations = [
   'pauseCampaign',
   'resumeCampaign',
   'cancelCampaign',
+  'chooseCampaignWinner',
   'duplicateCampaign',
   'testCampaign',
   'renderCampaign',

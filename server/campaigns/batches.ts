@@ -2,9 +2,10 @@ import type { CampaignEmail } from '../emails/service.ts'
 import { newId } from '../shared/ids.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { ClaimedCampaign, WaitingRecipient } from './engine-queries.ts'
-import { contentOf, emailTo, variablesOf } from './message.ts'
+import { emailTo, variablesOf } from './message.ts'
 import type { CampaignRow } from './queries.ts'
 import type { EngineMeans } from './turns.ts'
+import { type CampaignContents, contentWith } from './variants.ts'
 
 /** What became of a recipient when their message was made. */
 export type Made = { email: CampaignEmail } | { failed: string } | { skipped: 'left' | 'unsubscribed' }
@@ -32,7 +33,7 @@ export function nextToRender(done: number, takenMs: number): number {
  */
 export async function makeBatch(
   means: EngineMeans,
-  about: { claimed: ClaimedCampaign; row: CampaignRow },
+  about: { claimed: ClaimedCampaign; row: CampaignRow; contents: CampaignContents },
   recipients: readonly WaitingRecipient[],
 ): Promise<Batch> {
   const since = performance.now()
@@ -51,7 +52,7 @@ export async function makeBatch(
 /** Renders the messages to those who are still in the audience. Changes nothing. */
 async function makeAll(
   { db, clock, renderer, unsubscribeUrl, webUrl }: EngineMeans,
-  { claimed, row }: { claimed: ClaimedCampaign; row: CampaignRow },
+  { claimed, row, contents }: { claimed: ClaimedCampaign; row: CampaignRow; contents: CampaignContents },
   recipients: readonly WaitingRecipient[],
 ): Promise<ReadonlyMap<string, Made>> {
   const now = clock.now()
@@ -65,35 +66,40 @@ async function makeAll(
       const { first_name: firstName, last_name: lastName } = recipient
       const properties = valuesInMessages(recipient.properties ?? {}, declared)
       const person = { id, email, firstName, lastName, properties }
-      return [{ id, person, emailId: newId('email', now) }]
+      return [{ id, person, variant: recipient.variant, emailId: newId('email', now) }]
     }
     return []
   })
-  const renderings = await renderer.render(
-    contentOf(row),
-    written.map(({ person, emailId }) =>
-      variablesOf(person, {
-        campaign: row,
-        accountName: claimed.account_name,
-        unsubscribeUrl: unsubscribeUrl({
-          emailId,
-          position: 0,
-          accountId: row.account_id,
-          address: person.email,
-          topicId: row.topic_id ?? undefined,
+  for (const [number, some] of Map.groupBy(written, ({ variant }) => variant ?? row.ab_winner)) {
+    const renderings = await renderer.render(
+      contentWith(contents, number),
+      some.map(({ person, emailId }) =>
+        variablesOf(person, {
+          campaign: row,
+          accountName: claimed.account_name,
+          unsubscribeUrl: unsubscribeUrl({
+            emailId,
+            position: 0,
+            accountId: row.account_id,
+            address: person.email,
+            topicId: row.topic_id ?? undefined,
+          }),
+          webUrl: webUrl({ accountId: row.account_id, emailId }),
         }),
-        webUrl: webUrl({ accountId: row.account_id, emailId }),
-      }),
-    ),
-  )
-  for (const [index, { id, person, emailId }] of written.entries()) {
-    const rendering = renderings[index]
-    if (rendering === undefined || rendering.status === 'failed') {
-      made.set(id, { failed: rendering?.reason ?? 'It was not rendered.' })
-      continue
+      ),
+    )
+    for (const [index, { id, person, variant, emailId }] of some.entries()) {
+      const rendering = renderings[index]
+      if (rendering === undefined || rendering.status === 'failed') {
+        made.set(id, { failed: rendering?.reason ?? 'It was not rendered.' })
+        continue
+      }
+      const email = await emailTo(person, row, { rendered: rendering.rendered, now })
+      made.set(
+        id,
+        typeof email === 'string' ? { failed: email } : { email: { id: emailId, campaignId: row.id, variant, email } },
+      )
     }
-    const email = await emailTo(person, row, { rendered: rendering.rendered, now })
-    made.set(id, typeof email === 'string' ? { failed: email } : { email: { id: emailId, campaignId: row.id, email } })
   }
   return made
 }

@@ -6,8 +6,10 @@ import type { TemplateContent } from '../rendering/renderer.ts'
 import { DomainError } from '../shared/errors.ts'
 import { findPublished, type PublishedTemplate } from '../templates/published.ts'
 import { readValues } from '../templates/variables.ts'
+import { pathOf } from './ab-test.ts'
 import { faultsOfSize, readCampaign } from './message.ts'
 import type { CampaignFields } from './queries.ts'
+import { asVariant, type Variant } from './variants.ts'
 
 /** What a campaign is made of if it is sent now. */
 export type CampaignContent = TemplateContent & { template_version: number | null; constants: Constants }
@@ -36,6 +38,28 @@ export async function contentNow(
     isOfTemplate(fault, fields) ? { ...fault, path: 'body.templateId', message: told(fault) } : fault,
   )
   return { content, faults: [...faults, ...ofValues, ...ofEmail] }
+}
+
+/**
+ * Returns what is wrong with the variants of a campaign, for people.
+ *
+ * @param fields With the content that it is sent with now.
+ */
+export async function faultsOfVariants(
+  fields: CampaignFields,
+  { variants, now }: { variants: readonly Variant[]; now: Date },
+): Promise<EmailFault[]> {
+  const faults: EmailFault[] = []
+  for (const [number, variant] of variants.entries()) {
+    for (const fault of await faultsOfEmail(asVariant(fields, variant), now)) {
+      const isItsOwn =
+        (variant.subject !== null && fault.path === 'body.subject') ||
+        (variant.content !== null && fault.path.startsWith('body.content'))
+      // What is wrong with the campaign itself is said once.
+      if (isItsOwn) faults.push({ ...fault, path: fault.path.replace('body.', `body.${pathOf(number)}.`) })
+    }
+  }
+  return faults
 }
 
 async function publishedTemplate(handle: Handle, accountId: string, id: string): Promise<PublishedTemplate> {

@@ -3,6 +3,7 @@ import type { CampaignRecipientStatus } from '../../contract/campaign-resource.t
 import type { Db, Handle, Trx } from '../database/connection.ts'
 import type { Properties } from '../database/tables/people.ts'
 import { queueNow } from '../queue/queue.ts'
+import { isTesting } from './ab-test.ts'
 import type { SendTimes } from './local-times.ts'
 import type { CampaignKey, CampaignRow } from './queries.ts'
 
@@ -55,7 +56,23 @@ export async function databaseMs(handle: Handle): Promise<number> {
   return rows[0]?.ms ?? 0
 }
 
-type Listed = Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'listed_at' | 'listed_to'>
+/** How many parts the people of a campaign are divided into for each percent and variant. */
+const placesOfVariant = 100
+
+/**
+ * The variant of a person in the A/B test of a campaign, as SQL: null where they are of the rest. It follows from both
+ * ids alone, so whoever lists a person again gives them the same one. The first 48 bits of SHA-256 are a place from 0 to
+ * below 100 for each variant; the first `share` of these hundreds are the test, and the variants take turns in it.
+ */
+function variantOf({ id, ab_test: test }: Listed): RawBuilder<number | null> {
+  if (test === null) return sql`NULL::smallint`
+  const count = test.variants.length
+  const bits = sql`('x' || encode(substr(sha256(convert_to(${id} || '/' || c.subscriber_id, 'UTF8')), 1, 6), 'hex'))::bit(48)`
+  const place = sql`((${bits}::bigint * ${placesOfVariant * count}::bigint) >> 48)`
+  return sql`(CASE WHEN ${place} < ${test.share * count}::bigint THEN (${place} % ${count}::bigint)::smallint END)`
+}
+
+type Listed = Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'listed_at' | 'listed_to' | 'ab_test'>
 
 /** The next contacts of the audience: what a step of listing looks at. */
 function nextContacts({ audience_id: audienceId, listed_to: listedTo }: Listed, limit: number): RawBuilder<unknown> {
@@ -87,28 +104,32 @@ export async function zonesOfNext(
   return rows.map((row) => row.zone)
 }
 
+type Listing = { last: string | null; looked: number; count: number; inTest: number[] }
+
 /**
  * Adds the next people of the audience to the recipients of a locked campaign: those who are active, and were in the
  * audience at `listed_at`. Looks at `limit` contacts.
  *
  * @param options.condition Who of them, over the aliases `c` (`contacts`) and `s` (their row of `subscribers`).
  * @param options.times When they may get it, by their zones, which are values of `property`. Null: at once.
- * @returns The last contact that was looked at; null: there are no more. `count`: how many recipients were added.
+ * @returns The last contact that was looked at; null: there are no more. `count`: how many recipients were added, and
+ * `inTest`: how many of them to each variant.
  */
 export async function listRecipients(
   trx: Trx,
   campaign: Listed,
   options: { limit: number; condition: RawBuilder<boolean>; times: (SendTimes & { property: string }) | null },
-): Promise<{ last: string | null; count: number; looked: number }> {
+): Promise<Listing> {
   const { limit, condition, times } = options
+  const variants = campaign.ab_test?.variants.length ?? 0
   const zones =
     times !== null &&
     sql`LEFT JOIN unnest(${times.zones}::text[], ${times.times}::timestamptz[]) AS z (zone, send_at)
       ON z.zone = lower((s.properties ->> ${times.property}) COLLATE "C")`
-  const { rows } = await sql<{ last: string | null; looked: number; count: number }>`
+  const { rows } = await sql<Listing>`
     WITH page AS MATERIALIZED (${nextContacts(campaign, limit)}), added AS (
-      INSERT INTO campaign_recipients (account_id, campaign_id, subscriber_id, status, send_at)
-      SELECT ${campaign.account_id}, ${campaign.id}, c.subscriber_id, 'waiting',
+      INSERT INTO campaign_recipients (account_id, campaign_id, subscriber_id, status, variant, send_at)
+      SELECT ${campaign.account_id}, ${campaign.id}, c.subscriber_id, 'waiting', ${variantOf(campaign)},
         ${times === null ? sql`NULL` : sql`coalesce(z.send_at, ${times.fallback})`}
       FROM page c
       CROSS JOIN LATERAL (
@@ -118,12 +139,16 @@ export async function listRecipients(
       ${zones || sql``}
       WHERE c.status = 'active' AND s.status = 'active' AND c.created_at <= ${campaign.listed_at} AND ${condition}
       ON CONFLICT DO NOTHING
-      RETURNING 1
+      RETURNING variant
     )
     SELECT (SELECT max(subscriber_id) FROM page) AS last, (SELECT count(*)::int FROM page) AS looked,
-      (SELECT count(*)::int FROM added) AS count
+      (SELECT count(*)::int FROM added) AS count,
+      ARRAY(
+        SELECT (SELECT count(*)::int FROM added WHERE variant = v.number)
+        FROM generate_series(0, ${variants}::int - 1) AS v (number) ORDER BY v.number
+      ) AS "inTest"
   `.execute(trx)
-  return rows[0] ?? { last: null, looked: 0, count: 0 }
+  return rows[0] ?? { last: null, looked: 0, count: 0, inTest: [] }
 }
 
 export type Tally = { status: CampaignRecipientStatus; reason: string | null; count: number }
@@ -175,6 +200,8 @@ export type WaitingRecipient = {
   subscriber_id: string
   /** Null: the campaign has no local time. */
   send_at: Date | null
+  /** The variant that they test. Null: they test none. */
+  variant: number | null
   /** Null: the person is deleted. */
   email: string | null
   first_name: string | null
@@ -185,14 +212,17 @@ export type WaitingRecipient = {
   person_status: 'active' | 'unsubscribed' | null
 }
 
-type Place = Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'handled_to' | 'local_time' | 'handled_send_at'>
+type Place = Pick<
+  CampaignRow,
+  'account_id' | 'id' | 'audience_id' | 'handled_to' | 'local_time' | 'handled_send_at' | 'ab_test' | 'ab_winner'
+>
 
-/** Those who wait from `handled_to` on. */
+/** Those who wait from `handled_to` on, at first of the A/B test alone. */
 function nextInOrder(campaign: Place, limit: number): RawBuilder<unknown> {
   return sql`
-    SELECT subscriber_id, send_at FROM campaign_recipients
+    SELECT subscriber_id, send_at, variant FROM campaign_recipients
     WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id}
-      AND subscriber_id >= ${campaign.handled_to} AND status = 'waiting'
+      AND subscriber_id >= ${campaign.handled_to} AND status = 'waiting' ${isTesting(campaign) ? sql`AND variant IS NOT NULL` : sql``}
     ORDER BY account_id, campaign_id, subscriber_id LIMIT ${limit}
   `
 }
@@ -200,7 +230,7 @@ function nextInOrder(campaign: Place, limit: number): RawBuilder<unknown> {
 /** The same of a campaign with a local time: of those whose time has come, the earliest first. */
 function nextInTime(campaign: Place, limit: number): RawBuilder<unknown> {
   return sql`
-    SELECT subscriber_id, send_at FROM campaign_recipients
+    SELECT subscriber_id, send_at, variant FROM campaign_recipients
     WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id} AND status = 'waiting'
       AND (send_at, subscriber_id) >= (${campaign.handled_send_at ?? sql`'-infinity'`}, ${campaign.handled_to})
       AND send_at <= (SELECT ${queueNow})
@@ -211,7 +241,7 @@ function nextInTime(campaign: Place, limit: number): RawBuilder<unknown> {
 /** Returns the next recipients that wait and whose time has come, in the order of their turns. */
 export async function selectWaiting(handle: Handle, campaign: Place, limit: number): Promise<WaitingRecipient[]> {
   const { rows } = await sql<WaitingRecipient>`
-    SELECT r.subscriber_id, r.send_at, s.email, s.first_name, s.last_name, s.properties, s.status AS person_status,
+    SELECT r.subscriber_id, r.send_at, r.variant, s.email, s.first_name, s.last_name, s.properties, s.status AS person_status,
       c.status AS contact_status
     FROM (${campaign.local_time === null ? nextInOrder(campaign, limit) : nextInTime(campaign, limit)}) AS r
     LEFT JOIN LATERAL (
@@ -235,6 +265,17 @@ export async function nextSendTime(trx: Trx, { accountId, id }: CampaignKey): Pr
     ORDER BY account_id, campaign_id, send_at, subscriber_id LIMIT 1
   `.execute(trx)
   return rows[0]?.send_at ?? null
+}
+
+/** Returns whether people in the A/B test of a campaign wait. */
+export async function hasTestWaiting(trx: Trx, { accountId, id }: CampaignKey): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`
+    SELECT EXISTS (
+      SELECT FROM campaign_recipients
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'waiting' AND variant IS NOT NULL
+    ) AS found
+  `.execute(trx)
+  return rows[0]?.found === true
 }
 
 /** Locks those of the recipients that still wait, and returns them. */

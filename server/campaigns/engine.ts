@@ -1,10 +1,13 @@
 import type { Trx } from '../database/connection.ts'
+import { isTesting } from './ab-test.ts'
+import { awaitWinner } from './await-winner.ts'
 import { type Batch, makeBatch } from './batches.ts'
 import { addCounts, sumOutcomes, waitingOf } from './counts.ts'
 import {
   type ClaimedCampaign,
   countQueued,
   databaseMs,
+  hasTestWaiting,
   lockWaiting,
   nextSendTime,
   selectWaiting,
@@ -13,7 +16,7 @@ import {
 } from './engine-queries.ts'
 import { list } from './listing.ts'
 import { purge } from './purge.ts'
-import { type CampaignRow, type CampaignWaiting, updateCampaign } from './queries.ts'
+import { type CampaignRow, updateCampaign } from './queries.ts'
 import { retract, settle } from './retract.ts'
 import { windowAt } from './send-window.ts'
 import { takeSlots } from './throttle.ts'
@@ -28,8 +31,10 @@ import {
   soonMs,
   stopFor,
   type TurnResult,
+  waitUntil,
   withLocked,
 } from './turns.ts'
+import { type CampaignContents, contentsOf } from './variants.ts'
 
 /** Recipients that one transaction makes emails for. */
 const batchSize = 200
@@ -71,6 +76,8 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
       if (row.status !== 'sending') return { row: null, result: await rest(trx, row, soonMs) }
       const isOver = waitingOf(row) === 0 && row.queued_count === 0
       if (isOver) return { row: null, result: await complete(trx, row) }
+      const isTested = isTesting(row) && row.queued_count === 0 && !(await hasTestWaiting(trx, keyOf(row)))
+      if (isTested) return { row: null, result: await awaitWinner(trx, row, clock.now()) }
       const opens = await nextOpening(trx, row)
       if (opens !== null) return { row: null, result: await restOutside(trx, row, opens) }
       if (waitingOf(row) > 0) return { row, result: null }
@@ -78,16 +85,20 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     })
     if (looked === null || looked.row === null) return looked?.result ?? 'waits'
     const { row } = looked
-    const wanted = await roomFor(row)
+    const contents = await contentsOf(db, row)
+    const wanted = await roomFor(row, contents)
     if (wanted === 0) return (await withLocked(db, row, (trx, locked) => rest(trx, locked, fullMs))) ?? 'waits'
     const waiting = await selectWaiting(db, row, wanted)
-    const batch = await makeBatch(means, { claimed, row }, waiting)
+    const batch = await makeBatch(means, { claimed, row, contents }, waiting)
     return (await withLocked(db, row, (trx, locked) => take(trx, locked, { seen: row, ...batch }))) ?? 'waits'
   }
 
   /** Returns how many emails of a campaign may be made now. */
-  async function roomFor(row: CampaignRow): Promise<number> {
-    const bytes = Math.max(1, Buffer.byteLength(row.html ?? '') + Buffer.byteLength(row.text ?? ''))
+  async function roomFor(row: CampaignRow, { own, variants }: CampaignContents): Promise<number> {
+    const sizes = [own, ...variants].map(
+      ({ html, text }) => Buffer.byteLength(html ?? '') + Buffer.byteLength(text ?? ''),
+    )
+    const bytes = Math.max(1, ...sizes)
     const queued = await countQueued(db, row.account_id)
     const inQueue = Math.min(maxQueued, Math.max(10, Math.floor(queuedBytes / bytes)))
     const room = Math.min(batchSize, Math.max(1, Math.floor(batchBytes / bytes)), inQueue - queued)
@@ -183,12 +194,6 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     return waitUntil(trx, await retract(trx, emails, row), { reason: 'send_window', until: opens })
   }
 
-  /** Rests until a time, and looks at what is queued before. */
-  async function waitUntil(trx: Trx, row: CampaignRow, waiting: CampaignWaiting): Promise<TurnResult> {
-    const ms = Math.max(1, waiting.until.getTime() - (await databaseMs(trx)))
-    return rest(trx, row, row.queued_count > 0 ? Math.min(ms, quietMs) : ms, waiting)
-  }
-
   /** Takes what came back to the queue out of it, and counts what was in a conversation. */
   async function tidy(claimed: CampaignRow): Promise<TurnResult> {
     const result = await withLocked(db, claimed, async (trx, row) => {
@@ -214,6 +219,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
 }
 
 function isAtSamePlace(one: CampaignRow, other: CampaignRow): boolean {
+  if (one.ab_winner !== other.ab_winner) return false
   return one.handled_to === other.handled_to && one.handled_send_at?.getTime() === other.handled_send_at?.getTime()
 }
 

@@ -3,6 +3,7 @@ import { type SendWindow, weekdays } from '../../contract/campaign-times.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import { isTimeZone } from '../lib/time-zones.ts'
 import { type Markup, noMarkup } from '../templates/mjml.ts'
+import { faultsOfAbTest, type WrittenAbTest } from './ab-test.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
 /** What people write, as columns, and what is wrong with it by itself. Paths are those of the request. */
@@ -11,8 +12,11 @@ export type WrittenFields = { fields: CampaignFields; faults: EmailFault[] }
 /** Returns the markup after a request: see `markupOf`. */
 export type ChangedMarkup = (before: Markup) => Markup
 
+/** What of a request has MJML in it that was compiled. `abTest`: undefined: it stays as it is; null: there is none. */
+export type Compiled = { markup: ChangedMarkup; abTest: WrittenAbTest | null | undefined }
+
 /** Reads a new campaign. */
-export function fieldsOf(campaign: CreateCampaign, markup: ChangedMarkup): WrittenFields {
+export function fieldsOf(campaign: CreateCampaign, { markup, abTest }: Compiled): WrittenFields {
   const { subject = null, content, templateId = null } = campaign
   const fields: CampaignFields = {
     name: campaign.name,
@@ -36,12 +40,13 @@ export function fieldsOf(campaign: CreateCampaign, markup: ChangedMarkup): Writt
     send_window: windowOf(campaign.sendWindow ?? null),
     late_start: campaign.lateStart ?? 'send',
     archive: campaign.archive ?? 'none',
+    ab_test: abTest?.test ?? null,
   }
   return { fields, faults: faultsOf(fields, { hasContent: content !== undefined }) }
 }
 
 /** Reads a change of a draft. Content takes the place of a template, and a template that of content. */
-export function changed(row: CampaignRow, patch: UpdateCampaign, markup: ChangedMarkup): WrittenFields {
+export function changed(row: CampaignRow, patch: UpdateCampaign, { markup, abTest }: Compiled): WrittenFields {
   const { content, templateId } = patch
   const hasNewTemplate = typeof templateId === 'string' && templateId !== row.template_id
   const template_id = content === undefined && templateId === undefined ? row.template_id : (templateId ?? null)
@@ -71,6 +76,7 @@ export function changed(row: CampaignRow, patch: UpdateCampaign, markup: Changed
     send_window: patch.sendWindow === undefined ? row.send_window : windowOf(patch.sendWindow),
     late_start: patch.lateStart ?? row.late_start,
     archive: patch.archive ?? row.archive,
+    ab_test: abTest === undefined ? row.ab_test : (abTest?.test ?? null),
   }
   const hadContent = row.template_id === null && templateId === undefined
   const hasContent = content !== undefined || hadContent || (templateId === null && row.template_id === null)
@@ -88,7 +94,7 @@ export function changedAnyTime({ archive, ...others }: UpdateCampaign): Pick<Cam
  * @param subject The subject of the template now. Null: there is no template, or it is not published.
  */
 export function fieldsOfDuplicate(row: CampaignRow, subject: string | null): CampaignFields {
-  const { fields } = changed(row, {}, (before) => before)
+  const { fields } = changed(row, {}, { markup: (before) => before, abTest: undefined })
   if (row.template_id === null) return fields
   if (subject === null && row.template_version !== null) {
     const { preheader, html, mjml, text, constants } = row
@@ -108,7 +114,7 @@ type WrittenWindow = NonNullable<CreateCampaign['sendWindow']> | null
 const fault = (path: string, message: string): EmailFault[] => [{ path, message, isOfForm: false }]
 
 function faultsOf(fields: CampaignFields, { hasContent }: { hasContent: boolean }): EmailFault[] {
-  return [...faultsOfContent(fields, hasContent), ...faultsOfWindow(fields.send_window)]
+  return [...faultsOfContent(fields, hasContent), ...faultsOfWindow(fields.send_window), ...faultsOfAbTest(fields)]
 }
 
 function faultsOfWindow(window: SendWindow | null): EmailFault[] {

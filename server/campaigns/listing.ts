@@ -19,6 +19,7 @@ import {
   type TurnResult,
   withLocked,
 } from './turns.ts'
+import { contentsOf } from './variants.ts'
 
 /** Contacts that one transaction looks at for the list of recipients. */
 const listedAtOnce = 10_000
@@ -45,11 +46,12 @@ export async function list(means: EngineMeans, claimed: CampaignRow): Promise<Tu
     if (typeof condition === 'string') return skip(condition)
     const next = { ...row, listed_at: listedAt }
     const times = await timesOfNext(trx, row)
-    const { last, count, looked } = await listRecipients(trx, next, { limit: listedAtOnce, condition, times })
+    const { last, count, looked, inTest } = await listRecipients(trx, next, { limit: listedAtOnce, condition, times })
     const listed = {
       listed_at: listedAt,
       listed_to: last ?? row.listed_to,
       recipient_count: row.recipient_count + count,
+      ...(row.ab_test && { ab_people: inTest.map((more, number) => (row.ab_people?.[number] ?? 0) + more) }),
     }
     if (looked === listedAtOnce) {
       await updateCampaign(trx, keyOf(row), listed)
@@ -77,7 +79,11 @@ async function start(
 ): Promise<TurnResult> {
   const at = clock.now()
   await updateCampaign(trx, keyOf(row), { ...listed, status: 'sending', started_at: at, updated_at: at })
-  if (row.track_clicks) await storeCampaignLinks(trx, keyOf(row), linksIn(row.html ?? ''))
+  if (row.track_clicks) {
+    const { own, variants } = await contentsOf(trx, row)
+    const htmls = (variants.length === 0 ? [own] : variants).map(({ html }) => html ?? '')
+    await storeCampaignLinks(trx, keyOf(row), htmls.flatMap(linksIn))
+  }
   const recipients = { total: row.recipient_count }
   await outbox.append(trx, scopeOf(row), [{ type: 'campaign.sent', data: { ...factsOf(row), recipients } }])
   return rest(trx, row, soonMs)

@@ -32,11 +32,13 @@ const sampleWebUrl = 'https://example.com/message'
 /**
  * Renders a campaign, or content that is not stored, for one person. Throws `rule_violation` for a person that does not
  * exist and for content that no campaign may have, and `template_not_found`.
+ *
+ * @param row As the variant that is rendered: see `asVariant`.
  */
 export async function previewOfCampaign(
   { handle, renderer, lacksDmarc, now }: Means,
   row: CampaignRow,
-  { subscriberId, ...unsaved }: RenderCampaign,
+  { subscriberId, variant: _, ...unsaved }: RenderCampaign,
 ): Promise<TemplatePreview> {
   const { account_id: accountId } = row
   const person = subscriberId === undefined ? sample : await findPerson(handle, accountId, subscriberId)
@@ -66,7 +68,7 @@ export async function previewOfCampaign(
   return { subject: null, html: null, text: null, errors: [...errors, ...more], checks: [] }
 }
 
-type Unsaved = Omit<RenderCampaign, 'subscriberId'>
+type Unsaved = Omit<RenderCampaign, 'subscriberId' | 'variant'>
 
 async function contentToShow(
   handle: Handle,
@@ -79,7 +81,10 @@ async function contentToShow(
     const constants = row.constants ?? row.variables
     return { content: { ...contentOf(row), mjml: row.mjml }, constants, errors: [] }
   }
-  const { fields, faults } = changed(row, unsaved, markupToShow(unsaved.content ?? {}))
+  const { fields, faults } = changed(row, unsaved, {
+    markup: markupToShow(unsaved.content ?? {}),
+    abTest: null,
+  })
   if (faults.length > 0) throw refusalOf(faults)
   const { content, faults: ofContent } = await contentNow(handle, row.account_id, { fields, now })
   const mjml = fields.template_id === null ? fields.mjml : null

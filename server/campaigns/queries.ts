@@ -36,6 +36,7 @@ export type CampaignFields = Pick<
   | 'send_window'
   | 'late_start'
   | 'archive'
+  | 'ab_test'
 >
 
 /** Identifies a campaign in its account. */
@@ -45,7 +46,7 @@ export async function insertCampaign(
   handle: Handle,
   { id, scope, fields, at }: { id: string; scope: Scope; fields: CampaignFields; at: Date },
 ): Promise<CampaignRow> {
-  const { metadata, variables, send_window: window, ...columns } = fields
+  const { metadata, variables, send_window: window, ab_test: test, ...columns } = fields
   return handle
     .insertInto('campaigns')
     .values({
@@ -53,6 +54,7 @@ export async function insertCampaign(
       metadata: JSON.stringify(metadata),
       variables: JSON.stringify(variables),
       send_window: window && JSON.stringify(window),
+      ab_test: test && JSON.stringify(test),
       id,
       account_id: scope.accountId,
       mode: scope.mode,
@@ -89,7 +91,7 @@ export async function updateCampaign(
   { accountId, id }: CampaignKey,
   change: Partial<CampaignRow>,
 ): Promise<CampaignRow> {
-  const { metadata, variables, constants, send_window: window, ...columns } = change
+  const { metadata, variables, constants, send_window: window, ab_test: test, ...columns } = change
   return trx
     .updateTable('campaigns')
     .set({
@@ -98,6 +100,7 @@ export async function updateCampaign(
       ...(variables && { variables: JSON.stringify(variables) }),
       ...(constants && { constants: JSON.stringify(constants) }),
       ...(window !== undefined && { send_window: window && JSON.stringify(window) }),
+      ...(test !== undefined && { ab_test: test && JSON.stringify(test) }),
     })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
@@ -105,8 +108,8 @@ export async function updateCampaign(
     .executeTakeFirstOrThrow()
 }
 
-/** What a campaign that is sending waits for, and until when. */
-export type CampaignWaiting = { reason: NonNullable<CampaignRow['waiting_for']>; until: Date }
+/** What a campaign that is sending waits for, and until when. Null: until people choose a winner. */
+export type CampaignWaiting = { reason: NonNullable<CampaignRow['waiting_for']>; until: Date | null }
 
 /**
  * Has a worker look at a locked campaign after `ms`. Null: there is nothing to do.
@@ -144,7 +147,7 @@ export type CampaignSummary = Omit<CampaignRow, 'html' | 'mjml' | 'text' | 'preh
 const summaryColumns = sql.raw(
   `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,
    template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, send_window,
-   late_start, archive, scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at,
+   late_start, archive, ab_test, ab_people, ab_tested_at, ab_winner, ab_decided_at, scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at,
    handled_to, handled_send_at, throttled_to, waiting_for, waiting_until, failed_turns, recipient_count,
    queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
    created_at, updated_at, deleted_at`,
@@ -196,6 +199,7 @@ export type RecipientRow = {
   status: CampaignRecipientStatus
   reason: string | null
   send_at: Date | null
+  variant: number | null
   email_id: string | null
   email_status: RecipientStatus | null
 }
@@ -219,14 +223,14 @@ export function selectRecipients(
   const shown = isCanceled ? sql`CASE status WHEN 'waiting' THEN 'canceled' ELSE status END` : sql`status`
   return selectFitting<RecipientRow>(handle, {
     rows: sql`
-      SELECT account_id, subscriber_id, subscriber_id AS id, status, reason, send_at, email_id FROM campaign_recipients
+      SELECT account_id, subscriber_id, subscriber_id AS id, status, reason, send_at, variant, email_id FROM campaign_recipients
       WHERE account_id = ${accountId} AND campaign_id = ${id}
         AND ${after === undefined ? sql`true` : sql`subscriber_id < ${after}`}
       ORDER BY account_id DESC, campaign_id DESC, subscriber_id DESC`,
     fits: status === undefined ? sql`true` : sql`${shown} = ${status}`,
     as: 'recipient',
     columns: sql`subscriber_id, person.email, ${isCanceled ? sql`CASE recipient.status WHEN 'waiting' THEN 'canceled' ELSE recipient.status END` : sql`recipient.status`} AS status,
-      recipient.reason, recipient.send_at, recipient.email_id, sent.status AS email_status`,
+      recipient.reason, recipient.send_at, recipient.variant, recipient.email_id, sent.status AS email_status`,
     join: sql`LEFT JOIN LATERAL (
       SELECT email FROM subscribers WHERE id = recipient.subscriber_id AND account_id = recipient.account_id OFFSET 0
     ) AS person ON true LEFT JOIN LATERAL (
@@ -278,9 +282,12 @@ function publicCampaign(handle: Handle, { accountId, campaignId }: CampaignPageR
     .where('deleted_at', 'is', null)
 }
 
-/** Returns whether everybody may read a campaign. */
-export async function isPublic(handle: Handle, ref: CampaignPageRef): Promise<boolean> {
-  return (await publicCampaign(handle, ref).select('id').executeTakeFirst()) !== undefined
+/** Returns the winner of the A/B test of a campaign that everybody may read. Undefined: they may not. */
+export function findWinnerForPage(
+  handle: Handle,
+  ref: CampaignPageRef,
+): Promise<Pick<CampaignRow, 'ab_winner'> | undefined> {
+  return publicCampaign(handle, ref).select('ab_winner').executeTakeFirst()
 }
 
 /** Returns a campaign that everybody may read. */

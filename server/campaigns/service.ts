@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import {
   type Campaign,
   type CampaignDetails,
@@ -13,27 +14,28 @@ import type { CampaignStatistics } from '../../contract/campaign-statistics.ts'
 import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { TemplatePreview } from '../../contract/templates.ts'
-import { holdAudience, isAudience } from '../audiences/presence.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
-import { brokenRule, brokenRules, DomainError, type ErrorDetail, notFound } from '../shared/errors.ts'
+import { brokenRule, brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { reportOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
-import { detailsOf, markupOf } from '../templates/mjml.ts'
+import { markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
-import { findWithoutTopic } from '../topics/choices.ts'
-import { type CampaignContent, contentNow } from './content.ts'
-import { changed, changedAnyTime, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
-import { contentOf, faultsOfForm, isSameContent, readCampaign } from './message.ts'
+import { readAbTest, type WrittenAbTest } from './ab-test.ts'
+import { createChecks } from './checks.ts'
+import { chooseWinner, numberOfVariant } from './choose-winner.ts'
+import { type Compiled, changed, changedAnyTime, fieldsOf, fieldsOfDuplicate } from './fields.ts'
+import { isSameContent } from './message.ts'
 import { previewOfCampaign } from './preview.ts'
 import {
+  type CampaignFields,
   type CampaignRow,
   type CampaignSummary,
   countActive,
@@ -50,12 +52,12 @@ import {
 } from './queries.ts'
 import { exportRecipients } from './recipient-export.ts'
 import { retract } from './retract.ts'
-import { checkSegments } from './segments.ts'
 import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
 import { toStatistics } from './statistics.ts'
-import { makeTests, refusalOf } from './test-messages.ts'
+import { makeTests } from './test-messages.ts'
 import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
+import { asVariant, replaceVariantContents, selectVariants, type Variant } from './variants.ts'
 
 /** Use cases for campaigns. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type CampaignService = {
@@ -90,6 +92,11 @@ export type CampaignService = {
   pause(handle: Handle, scope: Scope, id: string): Promise<Campaign>
   resume(handle: Handle, scope: Scope, id: string): Promise<Campaign>
   cancel(handle: Handle, scope: Scope, id: string): Promise<Campaign>
+  /**
+   * Has the rest of a campaign get a variant of its A/B test, once everybody in the test was written to. Choosing the same
+   * again changes nothing. Throws `rule_violation` for an unknown variant, and `campaign_state`.
+   */
+  chooseWinner(handle: Handle, scope: Scope, id: string, variant: string): Promise<Campaign>
   /** Adds a draft with the same fields. Of a template that is deleted, it gets what was copied. */
   duplicate(handle: Handle, scope: Scope, id: string): Promise<CampaignDetails>
   /**
@@ -135,6 +142,7 @@ const dayMs = 24 * 3_600_000
 export function createCampaignService(options: CampaignServiceOptions): CampaignService {
   const { clock, emails, rendererOf, lacksDmarc, unsubscribeUrl, webUrl } = options
   const { toCampaign, toDetails } = createToResponse(options.archiveUrl)
+  const checks = createChecks(options)
 
   async function find(handle: Handle, scope: Scope, id: string): Promise<CampaignRow> {
     const row = await findCampaign(handle, scope, id)
@@ -148,16 +156,39 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     return row
   }
 
-  /** Returns the content. Throws when the fields are not those of a campaign that can be sent. */
-  async function check(handle: Handle, accountId: string, { fields, faults }: WrittenFields): Promise<CampaignContent> {
-    const ofForm = await faultsOfForm(fields, clock.now())
-    if (faults.length + ofForm.length > 0) throw refusalOf([...faults, ...ofForm])
-    const read = await contentNow(handle, accountId, { fields, now: clock.now() })
-    if (read.faults.length > 0) throw refusalOf(read.faults)
-    if (!(await isAudience(handle, accountId, fields.audience_id))) throw noAudience(fields.audience_id)
-    await checkSegments(handle, accountId, fields)
-    await checkTopic(handle, accountId, fields.topic_id)
-    return read.content
+  async function detailsOf(handle: Handle, row: CampaignRow): Promise<CampaignDetails> {
+    return toDetails(row, await selectVariants(handle, row))
+  }
+
+  /** Returns what of a request has MJML in it, compiled. */
+  async function compile(scope: Scope, { content, abTest }: UpdateCampaign): Promise<Compiled> {
+    const renderer = rendererOf(scope.accountId)
+    return {
+      markup: await markupOf(renderer, content ?? {}, inContent),
+      abTest: abTest && (await readAbTest(renderer, abTest)),
+    }
+  }
+
+  /** Returns a campaign as if a variant was its message. Undefined: as it is. Throws `rule_violation` for an unknown one. */
+  async function withVariant(handle: Handle, row: CampaignRow, name: string | undefined): Promise<CampaignRow> {
+    if (name === undefined) return row
+    const number = numberOfVariant(row, name)
+    return asVariant(row, (await selectVariants(handle, row))[number])
+  }
+
+  async function add(
+    trx: Trx,
+    scope: Scope,
+    { fields, variants }: { fields: CampaignFields; variants: readonly Variant[] },
+  ): Promise<CampaignDetails> {
+    const at = clock.now()
+    const row = await insertCampaign(trx, { id: newId('campaign', at), scope, fields, at })
+    await replaceVariantContents(
+      trx,
+      { accountId: scope.accountId, id: row.id },
+      variants.map(({ content }) => content),
+    )
+    return toDetails(row, variants)
   }
 
   /** Gives drafts the subjects that their templates have now. */
@@ -202,13 +233,12 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
 
   return {
     async create(handle, scope, campaign) {
-      const markup = await markupOf(rendererOf(scope.accountId), campaign.content ?? {}, inContent)
+      const compiled = await compile(scope, campaign)
       return inTransaction(handle, async (trx) => {
-        const written = fieldsOf(campaign, markup)
-        const { subject } = await check(trx, scope.accountId, written)
-        const at = clock.now()
-        const fields = { ...written.fields, subject }
-        return toDetails(await insertCampaign(trx, { id: newId('campaign', at), scope, fields, at }))
+        const written = fieldsOf(campaign, compiled)
+        const variants = variantsOf(compiled.abTest ?? null)
+        const { subject } = await checks.check(trx, scope.accountId, { ...written, variants })
+        return add(trx, scope, { fields: { ...written.fields, subject }, variants })
       })
     },
     async list(handle, scope, { status, limit, cursor }) {
@@ -220,22 +250,30 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     async get(handle, scope, id) {
       const [row] = await withSubjects(handle, scope.accountId, [await find(handle, scope, id)])
       if (row === undefined) throw notFound('campaign', id)
-      return toDetails(row)
+      return detailsOf(handle, row)
     },
     async update(handle, scope, id, patch) {
-      const markup = await markupOf(rendererOf(scope.accountId), patch.content ?? {}, inContent)
+      const compiled = await compile(scope, patch)
       return inTransaction(handle, async (trx) => {
         const row = await lock(trx, scope, id)
+        const key = { accountId: scope.accountId, id }
         const anyTime = changedAnyTime(patch)
         if (row.status !== 'draft') {
           if (anyTime === null) throw wrongState(id, row.status, 'changed')
-          const key = { accountId: scope.accountId, id }
-          return toDetails(await updateCampaign(trx, key, { ...anyTime, updated_at: clock.now() }))
+          return detailsOf(trx, await updateCampaign(trx, key, { ...anyTime, updated_at: clock.now() }))
         }
-        const written = changed(row, patch, markup)
-        const { subject } = await check(trx, scope.accountId, written)
+        const written = changed(row, patch, compiled)
+        const { abTest } = compiled
+        const variants = abTest === undefined ? await selectVariants(trx, row) : variantsOf(abTest)
+        const { subject } = await checks.check(trx, scope.accountId, { ...written, variants })
+        if (abTest !== undefined)
+          await replaceVariantContents(
+            trx,
+            key,
+            variants.map(({ content }) => content),
+          )
         const change = { ...written.fields, subject, updated_at: clock.now() }
-        return toDetails(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
+        return toDetails(await updateCampaign(trx, key, change), variants)
       })
     },
     async delete(handle, scope, id) {
@@ -257,20 +295,19 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       // Before it is compiled, which takes a moment: a time that was to come when it was asked for is a right one.
       const now = clock.now()
       const compiled = await find(handle, scope, id)
-      await mustCompile(compiled)
+      const variants = await selectVariants(handle, compiled)
+      await checks.mustCompile(compiled, variants)
       return inTransaction(handle, async (trx) => {
         await lockAccount(trx, scope.accountId)
         const row = await lock(trx, scope, id)
         const status = statusAfter('send', row.status)
         if (status === null) throw wrongState(id, row.status, 'sent')
-        if (!isSameContent(row, compiled)) {
+        if (!isSameContent(row, compiled) || !isDeepStrictEqual(await selectVariants(trx, row), variants)) {
           throw new DomainError('campaign_state', `The campaign "${id}" was changed meanwhile. Send it again.`)
         }
-        const start = await startOf(trx, scope.accountId, { when, now })
-        const content = await check(trx, scope.accountId, { fields: row, faults: [] })
-        // From here on it cannot be deleted: see guardUsedAudience.
-        if (!(await holdAudience(trx, scope.accountId, row.audience_id))) throw noAudience(row.audience_id)
-        await mustBeSendable(trx, scope, { ...row, ...content })
+        const start = await startOf(trx, row, { when, now })
+        const content = await checks.check(trx, scope.accountId, { fields: row, faults: [], variants })
+        await checks.mustBeSendable(trx, scope, { ...row, ...content })
         if ((await countActive(trx, scope.accountId)) >= campaignLimits.active) {
           const message = `The account has ${campaignLimits.active} campaigns that are scheduled, sending or paused, the most there may be. Wait for one to end, or cancel one.`
           throw new DomainError('too_many_campaigns', message)
@@ -282,23 +319,31 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     pause: (handle, scope, id) => move(handle, scope, { id, how: 'pause', what: 'paused' }),
     resume: (handle, scope, id) => move(handle, scope, { id, how: 'resume', what: 'resumed' }),
     cancel: (handle, scope, id) => move(handle, scope, { id, how: 'cancel', what: 'canceled' }),
+    async chooseWinner(handle, scope, id, name) {
+      return inTransaction(handle, async (trx) => {
+        const row = await lock(trx, scope, id)
+        return toCampaign(await chooseWinner(trx, row, { name, at: clock.now() }))
+      })
+    },
     async duplicate(handle, scope, id) {
       const row = await find(handle, scope, id)
       const ids = row.template_id === null ? [] : [row.template_id]
       const subjects = await subjectsOfPublished(handle, scope.accountId, ids)
       const fields = fieldsOfDuplicate(row, subjects.get(row.template_id ?? '') ?? null)
-      const at = clock.now()
-      return toDetails(await insertCampaign(handle, { id: newId('campaign', at), scope, fields, at }))
+      const variants = await selectVariants(handle, row)
+      return inTransaction(handle, (trx) => add(trx, scope, { fields, variants }))
     },
-    async test(handle, scope, id, { to, subscriberId }) {
+    async test(handle, scope, id, { to, subscriberId, variant }) {
       const row = await find(handle, scope, id)
-      const content = await check(handle, scope.accountId, { fields: row, faults: [] })
-      const faults = await faultsOfMjml(row)
+      const variants = await selectVariants(handle, row)
+      const content = await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
+      const shown = await withVariant(handle, { ...row, ...content }, variant)
+      const faults = await checks.faultsOfMjml(shown)
       if (faults.length > 0) throw brokenRules(faults)
       // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
       const made = await makeTests(
         { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() },
-        { ...row, ...content },
+        shown,
         { to, as: subscriberId },
       )
       return inTransaction(handle, async (trx) => {
@@ -317,7 +362,9 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       })
     },
     async render(handle, scope, id, request) {
-      const row = await find(handle, scope, id)
+      const [found] = await withSubjects(handle, scope.accountId, [await find(handle, scope, id)])
+      if (found === undefined) throw notFound('campaign', id)
+      const row = await withVariant(handle, found, request.variant)
       const means = { handle, renderer: rendererOf(scope.accountId), lacksDmarc, now: clock.now() }
       return previewOfCampaign(means, row, request)
     },
@@ -326,13 +373,16 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const campaign = await find(handle, scope, id)
       const page = { status, isCanceled: campaign.status === 'canceled', after, limit: limit + 1 }
       const { rows, lookedTo } = await selectRecipients(handle, { accountId: scope.accountId, id }, page)
-      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toRecipient, lookedTo })
+      return pageOfRows(rows, {
+        limit,
+        idOf: (row) => row.subscriber_id,
+        toItem: (row) => toRecipient(campaign, row),
+        lookedTo,
+      })
     },
     async exportRecipients(handle, scope, id) {
-      const { status } = await find(handle, scope, id)
-      const { accountId } = scope
-      const declared = await findProperties(handle, accountId)
-      return exportRecipients(handle, { accountId, id, isCanceled: status === 'canceled', declared })
+      const campaign = await find(handle, scope, id)
+      return exportRecipients(handle, { campaign, declared: await findProperties(handle, scope.accountId) })
     },
     async statistics(handle, scope, id) {
       const row = await find(handle, scope, id)
@@ -343,38 +393,6 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }))
     },
   }
-
-  /** Throws `template_fault` when the content does not compile. Content of a template was compiled when it was published. */
-  async function mustCompile(row: CampaignRow): Promise<void> {
-    if (row.status !== 'draft' || row.template_id !== null) return
-    const [first, ...more] = await faultsOfMjml(row)
-    if (first !== undefined) {
-      const message = `The campaign cannot be sent, its content has a fault: ${first.message} Change the content with PATCH, then send it again.`
-      throw new DomainError('template_fault', message, { details: [first, ...more] })
-    }
-    const fault = await rendererOf(row.account_id).faultOf(contentOf(row))
-    if (fault !== null)
-      throw new DomainError(
-        'template_fault',
-        `The campaign cannot be sent, its content has a fault: ${fault} Change the content with PATCH, then send it again.`,
-      )
-  }
-
-  /** Returns the faults of MJML that is not compiled. */
-  async function faultsOfMjml({ account_id: accountId, html, mjml }: CampaignRow): Promise<ErrorDetail[]> {
-    if (mjml === null || html !== null) return []
-    const { faults } = await rendererOf(accountId).compileMjml(mjml)
-    const path = 'campaign.content.mjml'
-    return faults === null ? [{ path, message: 'It was not compiled when it was stored.' }] : detailsOf(faults, path)
-  }
-
-  /** Throws why no email of a campaign may be sent now. */
-  async function mustBeSendable(trx: Trx, scope: Scope, row: CampaignRow): Promise<void> {
-    const read = await readCampaign(row, { now: clock.now(), path: 'campaign' })
-    if (read.email === null) throw refusalOf(read.faults)
-    const refusal = await emails.judgeCampaign(trx, scope, { ...read.email, recipients: [] })
-    if (refusal !== null) throw refusal
-  }
 }
 
 /** Whether the subject is that of the template now. */
@@ -382,16 +400,10 @@ function isOfTemplate(row: CampaignSummary): row is CampaignSummary & { template
   return row.status === 'draft' && row.template_id !== null && !row.has_own_subject
 }
 
-/** Throws `topic_not_found`. */
-async function checkTopic(handle: Handle, accountId: string, id: string | null): Promise<void> {
-  if (id === null || (await findWithoutTopic(handle, accountId, { id, addressKeys: [] })) !== null) return
-  throw new DomainError('topic_not_found', `There is no topic with the id "${id}" in this account.`, {
-    details: [{ path: 'body.topicId', message: 'must be a topic of the account' }],
-  })
-}
-
-function noAudience(id: string): DomainError {
-  return new DomainError('audience_not_found', `There is no audience with the id "${id}" in this account.`, {
-    details: [{ path: 'body.audienceId', message: 'must be an audience of the account' }],
-  })
+/** Returns the variants of a test as it was written. */
+function variantsOf(written: WrittenAbTest | null): Variant[] {
+  return (written?.test.variants ?? []).map((variant, number) => ({
+    ...variant,
+    content: written?.contents[number] ?? null,
+  }))
 }

@@ -31,10 +31,13 @@ const dayMs = 24 * 3_600_000
 /** Returns when a campaign starts. Throws `rule_violation` for a time that is not to come, and for unknown zones. */
 export async function startOf(
   trx: Trx,
-  accountId: string,
+  { account_id: accountId, ab_test: test }: Pick<CampaignRow, 'account_id' | 'ab_test'>,
   { when, now }: { when: StartTime; now: Date },
 ): Promise<Start> {
-  if (when !== null && 'localTime' in when) return localStartOf(trx, accountId, { when, now })
+  if (when !== null && 'localTime' in when) {
+    if (test !== null) throw brokenRule('body.localTime', 'must not be given for a campaign with an A/B test')
+    return localStartOf(trx, accountId, { when, now })
+  }
   const fault = when === null ? null : faultOfTime(when, now)
   if (fault !== null) throw brokenRule('body.scheduledAt', fault)
   return { scheduled_at: when ?? now, local_time: null, fallback_timezone: null }

@@ -50,6 +50,7 @@ export function toStatistics(row: CampaignRow, report: CampaignReport): Campaign
     hours: report.hours.map(toStep),
     days: report.days.map(toStep),
     links: linksOf(report),
+    variants: variantsOf(row, report),
     providers: providersOf(report, totals),
   }
 }
@@ -62,6 +63,16 @@ function linksOf({ links, otherLinks }: CampaignReport): CampaignStatistics['lin
   }))
   const others = otherLinks && { link: null, clicked: otherLinks.clicked, clicks: otherLinks.clicks }
   return others ? [...known, others] : known
+}
+
+function variantsOf(
+  { ab_test: test, ab_people: people }: CampaignRow,
+  { variants }: CampaignReport,
+): CampaignStatistics['variants'] {
+  return (test?.variants ?? []).map(({ name }, number) => {
+    const { sent = 0, delivered = 0, opened = 0, clicked = 0, unsubscribed = 0 } = variants.get(number) ?? {}
+    return { name, people: people?.[number] ?? 0, sent, delivered, opened, clicked, unsubscribed }
+  })
 }
 
 /** What is in no provider is the rest of the totals, which have every recipient. */

@@ -1,6 +1,7 @@
 import type { Campaign, CampaignDetails, CampaignRecipient } from '../../contract/campaign-resource.ts'
 import type { CampaignPageRef } from '../message/mail-tokens.ts'
 import type { CampaignRow, CampaignSummary, RecipientRow } from './queries.ts'
+import type { Variant } from './variants.ts'
 
 /** Returns the address of the page of a campaign for everybody. */
 export type ArchiveUrl = (ref: CampaignPageRef) => string
@@ -31,6 +32,7 @@ export function createToResponse(archiveUrl: ArchiveUrl) {
       sendWindow: row.send_window,
       lateStart: row.late_start,
       archive: row.archive,
+      abTest: toAbTest(row),
       archiveUrl: row.archive === 'public' ? archiveUrl({ accountId, campaignId }) : null,
       recipients: row.recipient_count,
       scheduledAt: row.scheduled_at?.toISOString() ?? null,
@@ -44,25 +46,45 @@ export function createToResponse(archiveUrl: ArchiveUrl) {
     }
   }
 
-  function toDetails(row: CampaignRow): CampaignDetails {
+  function toDetails(row: CampaignRow, variants: readonly Variant[]): CampaignDetails {
     const { preheader, html, mjml, text, variables } = row
-    return { ...toCampaign(row), content: { preheader, html, mjml, text }, variables }
+    const campaign = toCampaign(row)
+    const abTest = campaign.abTest && { ...campaign.abTest, variants: [...variants] }
+    return { ...campaign, abTest, content: { preheader, html, mjml, text }, variables }
   }
 
   return { toCampaign, toDetails }
 }
 
-function waitingFor({ status, waiting_for: reason, waiting_until: until }: CampaignSummary): Campaign['waitingFor'] {
-  return status === 'sending' && reason !== null && until !== null ? { reason, until: until.toISOString() } : null
+function toAbTest({ ab_test: test, ab_winner: winner, ab_decided_at: at }: CampaignSummary): Campaign['abTest'] {
+  return test && { ...test, winner: nameOf(test, winner), decidedAt: at?.toISOString() ?? null }
 }
 
-export function toRecipient(row: RecipientRow): CampaignRecipient {
+/** Returns the name of a variant. Null: of none. */
+function nameOf(test: CampaignRow['ab_test'], number: number | null): string | null {
+  return number === null ? null : (test?.variants[number]?.name ?? null)
+}
+
+/** Returns the name of the variant that a recipient gets. Null: there is no test, or it is not known yet. */
+export function variantOf(
+  { ab_test: test, ab_winner: winner }: Pick<CampaignRow, 'ab_test' | 'ab_winner'>,
+  { variant }: Pick<RecipientRow, 'variant'>,
+): string | null {
+  return nameOf(test, variant ?? winner)
+}
+
+function waitingFor({ status, waiting_for: reason, waiting_until: until }: CampaignSummary): Campaign['waitingFor'] {
+  return status === 'sending' && reason !== null ? { reason, until: until?.toISOString() ?? null } : null
+}
+
+export function toRecipient(campaign: CampaignRow, row: RecipientRow): CampaignRecipient {
   return {
     subscriberId: row.subscriber_id,
     email: row.email,
     status: row.status,
     reason: row.reason,
     sendAt: row.send_at?.toISOString() ?? null,
+    variant: variantOf(campaign, row),
     emailId: row.email_id,
     emailStatus: row.email_status,
   }

@@ -5,6 +5,7 @@ import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { Renderer } from '../rendering/renderer.ts'
 import type { Scope } from '../shared/scope.ts'
+import { databaseMs } from './engine-queries.ts'
 import { type CampaignRow, type CampaignWaiting, lockCampaign, setDue, updateCampaign } from './queries.ts'
 import { retract } from './retract.ts'
 import { statusAfter } from './states.ts'
@@ -56,6 +57,16 @@ export async function rest(
 ): Promise<TurnResult> {
   await setDue(trx, keyOf(row), ms, waiting)
   return ms === soonMs ? 'went on' : 'waits'
+}
+
+/** Ends the turn of a locked campaign: it rests until a time, and looks at what is queued before. */
+export async function waitUntil(
+  trx: Trx,
+  row: CampaignRow,
+  waiting: CampaignWaiting & { until: Date },
+): Promise<TurnResult> {
+  const ms = Math.max(1, waiting.until.getTime() - (await databaseMs(trx)))
+  return rest(trx, row, row.queued_count > 0 ? Math.min(ms, quietMs) : ms, waiting)
 }
 
 /** Ends the turn of a locked campaign by stopping it, with the reason for people. Takes queued emails back. */

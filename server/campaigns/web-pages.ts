@@ -5,10 +5,11 @@ import type { CampaignPageRef, MailTokens } from '../message/mail-tokens.ts'
 import { DomainError } from '../shared/errors.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
-import { contentOf, variablesOf } from './message.ts'
+import { variablesOf } from './message.ts'
 import { createPageCache } from './page-cache.ts'
-import { findAccountName, findCampaignForPage, isCampaignThere, isPublic } from './queries.ts'
+import { findAccountName, findCampaignForPage, findWinnerForPage, isCampaignThere } from './queries.ts'
 import type { ArchiveUrl } from './to-response.ts'
+import { contentsOf, contentWith } from './variants.ts'
 
 /** What stands behind a link to read a message in a browser. Everything in a message comes from a stranger. */
 export type WebPage =
@@ -76,7 +77,8 @@ export function createWebPages({ db, tokens, rendererOf, archiveUrl }: WebPagesO
     const { accountId } = ref
     const declared = await findProperties(db, accountId)
     const accountName = await findAccountName(db, accountId)
-    const [rendering] = await rendererOf(accountId).render(contentOf(row), [
+    const content = contentWith(await contentsOf(db, row), row.ab_winner ?? 0)
+    const [rendering] = await rendererOf(accountId).render(content, [
       variablesOf(nobody(valuesInMessages({}, declared)), { campaign: row, accountName, ...linksOf(archiveUrl(ref)) }),
     ])
     // The message was rendered when it was sent. So this is for a while: the time for it was too short, for example.
@@ -102,8 +104,10 @@ export function createWebPages({ db, tokens, rendererOf, archiveUrl }: WebPagesO
       if (ref === null) return send(unknown)
       return inTurn(ref.accountId, send, async () => {
         // Looked at each time, so that a page is away as soon as it is not public any more.
-        if (!(await isPublic(db, ref))) return gone
-        return pages.get({ owner: ref.accountId, id: `${ref.accountId} ${ref.campaignId}` }, () => render(ref))
+        const found = await findWinnerForPage(db, ref)
+        if (found === undefined) return gone
+        const id = `${ref.accountId} ${ref.campaignId} ${found.ab_winner}`
+        return pages.get({ owner: ref.accountId, id }, () => render(ref))
       })
     },
   }

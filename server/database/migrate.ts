@@ -43,6 +43,7 @@ import * as campaignTimes from './migrations/0035-campaign-times.ts'
 import * as mjml from './migrations/0036-mjml.ts'
 import * as importZips from './migrations/0038-import-zips.ts'
 import * as importTopics from './migrations/0039-import-topics.ts'
+import * as campaignAbTests from './migrations/0040-campaign-ab-tests.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -87,6 +88,7 @@ export const migrations: Migrations = {
   '0036-mjml': mjml,
   '0038-import-zips': importZips,
   '0039-import-topics': importTopics,
+  '0040-campaign-ab-tests': campaignAbTests,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

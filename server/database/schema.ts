@@ -1,7 +1,12 @@
 import type { AccountsTable } from './tables/accounts.ts'
 import type { ApiKeysTable } from './tables/api-keys.ts'
 import type { AuditLogTable } from './tables/audit-log.ts'
-import type { CampaignLinksTable, CampaignRecipientsTable, CampaignsTable } from './tables/campaigns.ts'
+import type {
+  CampaignLinksTable,
+  CampaignRecipientsTable,
+  CampaignsTable,
+  CampaignVariantsTable,
+} from './tables/campaigns.ts'
 import type { AttemptsTable, DeliveriesTable, WebhookRecoveriesTable } from './tables/deliveries.ts'
 import type { DomainKeysTable, DomainsTable } from './tables/domains.ts'
 import type {
@@ -93,6 +98,7 @@ export type Database = {
   campaigns: CampaignsTable
   campaign_recipients: CampaignRecipientsTable
   campaign_links: CampaignLinksTable
+  campaign_variants: CampaignVariantsTable
   emails: EmailsTable
   email_contents: EmailContentsTable
   email_metadata: EmailMetadataTable

@@ -3,7 +3,14 @@ import type { Mode } from '../../contract/mode.ts'
 import type { Trx } from '../database/connection.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
 
-type Row = { mode: Mode; domain_id: string | null; campaign_id: string | null; tags: string[]; domain: string }
+type Row = {
+  mode: Mode
+  domain_id: string | null
+  campaign_id: string | null
+  variant: number | null
+  tags: string[]
+  domain: string
+}
 
 /**
  * Counts that a recipient has unsubscribed with the link of an email, once for each recipient. Does nothing for an email
@@ -17,11 +24,11 @@ export async function countUnsubscribed(
     UPDATE email_recipients r SET unsubscribed_at = ${at} FROM emails e
     WHERE r.email_id = ${emailId} AND r.position = ${position} AND r.account_id = ${accountId}
       AND r.unsubscribed_at IS NULL AND e.id = ${emailId} AND e.account_id = ${accountId}
-    RETURNING e.mode, e.domain_id, e.campaign_id, e.tags, r.domain
+    RETURNING e.mode, e.domain_id, e.campaign_id, e.variant, e.tags, r.domain
   `.execute(trx)
   await countRecipients(
     trx,
-    rows.map(({ mode, domain_id: domainId, campaign_id: campaignId, tags, domain: recipientDomain }) => ({
+    rows.map(({ mode, domain_id: domainId, campaign_id: campaignId, variant, tags, domain: recipientDomain }) => ({
       scope: { accountId, mode },
       domainId,
       tags,
@@ -29,6 +36,7 @@ export async function countUnsubscribed(
       recipientDomain,
       at,
       figures: ['unsubscribed'],
+      variant: variant === null ? null : { number: variant, figures: ['unsubscribed'] },
     })),
   )
 }

@@ -15,6 +15,7 @@ import { type LinkClick, numberLinks } from '../statistics/campaign-links.ts'
 import { countRecipients, type RecipientCount } from '../statistics/count-recipients.ts'
 import type { EmailFigure } from '../statistics/figures.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
+import { countForVariant, type PersonVisits, writePersonVisits } from './person-visits.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import { figuresOf } from './recipient-figures.ts'
 import { type RecipientState, type TimelineEntry, transition } from './recipient-transitions.ts'
@@ -45,6 +46,7 @@ type Recipient = {
   state: RecipientState
   /** The numbers of the links of its campaign that were clicked. */
   clickedLinks: number[]
+  personVisits: PersonVisits
   changed: boolean
   hasNewLink: boolean
 }
@@ -55,6 +57,8 @@ type Email = {
   subject: string
   domainId: string | null
   campaignId: string | null
+  /** The variant of the campaign that it tests. Null: none. */
+  variant: number | null
   tags: readonly string[]
   status: EmailStatus
   recipients: Recipient[]
@@ -81,6 +85,7 @@ export async function recordFacts(
     })
     await writeRecipients(trx, emails)
     await writeClickedLinks(trx, emails)
+    await writePersonVisits(trx, recipientsOf(emails))
     await writeTimeline(trx, entries)
     await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
     await countRecipients(trx, counted)
@@ -137,9 +142,10 @@ function apply(
     const { emailId, address, domain } = recipient
     const next = transition({ emailId, address, domain, subject: email.subject }, recipient.state, fact, random())
     if (next === null) continue
-    const { scope, domainId, campaignId, tags } = email
+    const { scope, domainId, campaignId, tags, variant: number } = email
     const figures = figuresOf(recipient.state, next)
-    const about = { scope, domainId, campaignId, tags, recipientDomain: domain, at: fact.at, figures }
+    const variant = number === null ? null : { number, figures: countForVariant(recipient.personVisits, fact, figures) }
+    const about = { scope, domainId, campaignId, tags, recipientDomain: domain, at: fact.at, figures, variant }
     const click = clickOf(email, fact)
     consequences.counted.push(
       click === null ? about : { ...about, link: countLink(recipient, numberOf(click), figures) },
@@ -192,6 +198,7 @@ type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name' | 'unsubscribe
   mode: Mode
   domain_id: string | null
   campaign_id: string | null
+  variant: number | null
   tags: string[]
   subject: string
   email_status: EmailStatus
@@ -200,10 +207,10 @@ type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name' | 'unsubscribe
 /** Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks. */
 async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<string, Email>> {
   const { rows } = await sql<Row>`
-    SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.campaign_id, e.tags, e.subject, e.status AS email_status,
+    SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.campaign_id, e.variant, e.tags, e.subject, e.status AS email_status,
       r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
       r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at,
-      r.clicked_links
+      r.clicked_links, r.opened_by_person, r.clicked_by_person
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
@@ -217,6 +224,7 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
       scope: { accountId, mode },
       domainId: row.domain_id,
       campaignId: row.campaign_id,
+      variant: row.variant,
       tags: row.tags,
       subject,
       status,
@@ -230,6 +238,7 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
       addressKey: row.address_key,
       domain: row.domain,
       clickedLinks: row.clicked_links ?? [],
+      personVisits: { opened: row.opened_by_person === true, clicked: row.clicked_by_person === true, isNew: false },
       changed: false,
       hasNewLink: false,
       state: {
@@ -250,8 +259,12 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
   return emails
 }
 
+function recipientsOf(emails: ReadonlyMap<string, Email>): Recipient[] {
+  return [...emails.values()].flatMap(({ recipients }) => recipients)
+}
+
 async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Promise<void> {
-  const changed = [...emails.values()].flatMap(({ recipients }) => recipients.filter((one) => one.changed))
+  const changed = recipientsOf(emails).filter((one) => one.changed)
   if (changed.length === 0) return
   const states = changed.map(({ state }) => state)
   const ids = [...new Set(changed.map(({ emailId }) => emailId))]
@@ -292,7 +305,7 @@ async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Pr
 
 /** A statement of its own: most batches have no click on a link of a campaign. */
 async function writeClickedLinks(trx: Trx, emails: ReadonlyMap<string, Email>): Promise<void> {
-  const changed = [...emails.values()].flatMap(({ recipients }) => recipients.filter((one) => one.hasNewLink))
+  const changed = recipientsOf(emails).filter((one) => one.hasNewLink)
   if (changed.length === 0) return
   const ids = changed.map(({ emailId }) => emailId)
   await sql`

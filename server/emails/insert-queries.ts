@@ -18,6 +18,7 @@ type Columns = Awaited<ReturnType<typeof textColumnsOf>> & {
   audienceIds: readonly (string | null)[]
   topicIds: readonly (string | null)[]
   campaignIds: readonly (string | null)[]
+  variants: readonly (number | null)[]
   trackOpens: readonly boolean[]
   trackClicks: readonly boolean[]
   scheduledAts: readonly (Date | null)[]
@@ -36,17 +37,17 @@ type Columns = Awaited<ReturnType<typeof textColumnsOf>> & {
 const insertRows = prepare<Columns>({ name: 'insert_emails', sendsWithNext: true })`
   WITH email AS (
     INSERT INTO emails (id, account_id, mode, status, domain_id, sender, subject, message_id, tags, metadata, audience_id,
-      topic_id, campaign_id, track_opens, track_clicks, scheduled_at, completed_at, created_at, updated_at)
+      topic_id, campaign_id, variant, track_opens, track_clicks, scheduled_at, completed_at, created_at, updated_at)
     SELECT e.id, ${'accountId'}, ${'mode'}, e.status, e.domain_id, e.sender, e.subject, e.message_id,
       ARRAY(SELECT jsonb_array_elements_text(e.tags::jsonb)), e.metadata::jsonb, e.audience_id,
-      e.topic_id, e.campaign_id, e.track_opens, e.track_clicks, e.scheduled_at,
+      e.topic_id, e.campaign_id, e.variant, e.track_opens, e.track_clicks, e.scheduled_at,
       e.completed_at, ${'at'}, ${'at'}
     FROM unnest(${'ids'}::text[], ${'statuses'}::text[], ${'domainIds'}::text[], ${'senders'}::text[],
       ${'subjects'}::text[], ${'messageIds'}::text[], ${'tags'}::text[], ${'metadata'}::text[], ${'audienceIds'}::text[],
-      ${'topicIds'}::text[], ${'campaignIds'}::text[], ${'trackOpens'}::bool[], ${'trackClicks'}::bool[], ${'scheduledAts'}::timestamptz[],
-      ${'completedAts'}::timestamptz[])
-      AS e (id, status, domain_id, sender, subject, message_id, tags, metadata, audience_id, topic_id, campaign_id, track_opens,
-        track_clicks, scheduled_at, completed_at)
+      ${'topicIds'}::text[], ${'campaignIds'}::text[], ${'variants'}::smallint[], ${'trackOpens'}::bool[],
+      ${'trackClicks'}::bool[], ${'scheduledAts'}::timestamptz[], ${'completedAts'}::timestamptz[])
+      AS e (id, status, domain_id, sender, subject, message_id, tags, metadata, audience_id, topic_id, campaign_id, variant,
+        track_opens, track_clicks, scheduled_at, completed_at)
   ), content AS (
     INSERT INTO email_contents (email_id, reply_to, headers, html, text)
     SELECT c.id, ARRAY(SELECT jsonb_array_elements_text(c.reply_to::jsonb)), c.headers::jsonb, c.html, c.text
@@ -122,6 +123,7 @@ async function columnsOf({ accountId, mode }: SendingScope, emails: readonly New
     audienceIds: contents.map(({ audienceId }) => audienceId),
     topicIds: contents.map(({ topicId }) => topicId),
     campaignIds: emails.map(({ campaignId }) => campaignId),
+    variants: emails.map(({ variant }) => variant),
     trackOpens: contents.map(({ trackOpens }) => trackOpens),
     trackClicks: contents.map(({ trackClicks }) => trackClicks),
     scheduledAts: contents.map(({ scheduledAt }) => scheduledAt),

@@ -19,6 +19,8 @@ export type NewEmail = {
   domainId: string | null
   /** Null: it is of no campaign. */
   campaignId: string | null
+  /** The variant of the campaign that it tests. Null: none. */
+  variant: number | null
   messageId: string
   sender: string
   recipients: readonly BegunRecipient[]
@@ -35,6 +37,8 @@ export type Beginning = {
   id?: string
   /** Default: of no campaign. */
   campaignId?: string | null
+  /** Default: it tests none. */
+  variant?: number | null
 }
 
 /**
@@ -43,7 +47,7 @@ export type Beginning = {
  */
 export function beginEmail(
   content: ReadEmail,
-  { sender, judge, at, id = newId('email', at), campaignId = null }: Beginning,
+  { sender, judge, at, id = newId('email', at), campaignId = null, variant = null }: Beginning,
 ): NewEmail {
   const recipients = content.recipients.map((recipient): BegunRecipient => {
     if (recipient.domain === simulatorDomain) return { ...recipient, status: 'queued', reason: null }
@@ -58,6 +62,7 @@ export function beginEmail(
     status: waits && content.scheduledAt !== null ? 'scheduled' : statusOfEmail(statuses),
     domainId: judge.domainIdOf(content),
     campaignId,
+    variant,
     messageId: `<${id.slice(id.indexOf('_') + 1)}@${content.from.domain}>`,
     sender: writeMailbox(content.from),
     recipients,

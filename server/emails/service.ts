@@ -50,6 +50,8 @@ export type CampaignEmail = {
   id: string
   /** Null: a test of the campaign. */
   campaignId: string | null
+  /** The variant that it tests. Default: none. */
+  variant?: number | null
   email: ReadEmail
 }
 
@@ -192,11 +194,11 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
   ): Promise<CampaignEmailResult[]> {
     const judge = await createEligibility(trx, options, { sender, emails: emails.map(({ email }) => email) })
     const at = clock.now()
-    const results = emails.map(({ id, campaignId, email }): CampaignEmailResult => {
+    const results = emails.map(({ id, campaignId, variant = null, email }): CampaignEmailResult => {
       const refusal = judge.refusalOf(email, 'campaign')
       if (refusal !== null) return refusal
       const withheld = email.recipients.map((recipient) => judge.withheldFrom(recipient, email)).find(Boolean)
-      return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId })
+      return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId, variant })
     })
     const stored = results.filter((result) => 'content' in result)
     await store(trx, sender, stored, { at, isBulk })

@@ -19,6 +19,8 @@ export type CampaignReport = {
   links: { link: string; figures: PartFigures | null }[]
   /** Of the links that are not in the list. Null: none was clicked. */
   otherLinks: PartFigures | null
+  /** By the number of the variant that was tested. `opened` and `clicked` are people alone. */
+  variants: ReadonlyMap<number, PartFigures>
   /** The largest providers and domains, by what was sent. */
   providers: (PartFigures & { name: string; isDomain: boolean })[]
 }
@@ -35,6 +37,7 @@ export async function reportOfCampaign(
   const clicks = await selectParts(handle, { scope, id, kinds: ['campaign_link'] })
   const byNumber = new Map(clicks.map(({ part, kind: _, ...figures }) => [part, figures]))
   const links = await selectLinks(handle, scope, id)
+  const variants = await figuresOfVariants(handle, scope, id)
   const kinds = ['campaign_mailbox', 'campaign_domain'] as const
   const providers = await selectParts(handle, { scope, id, kinds, limit: campaignLimits.providers })
   return {
@@ -42,6 +45,7 @@ export async function reportOfCampaign(
     hours,
     links: links.map(({ number, link }) => ({ link, figures: byNumber.get(String(number)) ?? null })),
     otherLinks: byNumber.get('0') ?? null,
+    variants,
     providers: providers.map(({ kind, part, ...figures }) => ({
       ...figures,
       name: part,
@@ -50,7 +54,17 @@ export async function reportOfCampaign(
   }
 }
 
-type PartKind = 'campaign_link' | 'campaign_mailbox' | 'campaign_domain'
+/** Returns what was counted of each variant that a campaign tests, by its number. One without has no entry. */
+export async function figuresOfVariants(
+  handle: Handle,
+  scope: Scope,
+  id: string,
+): Promise<ReadonlyMap<number, PartFigures>> {
+  const parts = await selectParts(handle, { scope, id, kinds: ['campaign_variant'] })
+  return new Map(parts.map(({ part, kind: _, ...figures }) => [Number(part), figures]))
+}
+
+type PartKind = 'campaign_link' | 'campaign_variant' | 'campaign_mailbox' | 'campaign_domain'
 
 const names = sql.raw(emailFigures.join(', '))
 const sums = sql.raw(emailFigures.map((figure) => `coalesce(sum(${figure}), 0)::float8 AS ${figure}`).join(', '))

@@ -20,6 +20,8 @@ export type RecipientCount = {
   figures: readonly EmailFigure[]
   /** What counts for one link of the campaign. */
   link?: { number: number; figures: readonly EmailFigure[] }
+  /** What counts for the variant of the campaign that the email tests. Default: it tests none. */
+  variant?: { number: number; figures: readonly EmailFigure[] } | null
 }
 
 const hourMs = 3_600_000
@@ -56,7 +58,7 @@ export async function countRecipients(trx: Trx, counted: readonly RecipientCount
 
 function sumUp(counted: readonly RecipientCount[]): Delta[] {
   const deltas = new Map<string, Delta>()
-  for (const { scope, domainId, tags, campaignId, recipientDomain, at, figures, link } of counted) {
+  for (const { scope, domainId, tags, campaignId, recipientDomain, at, figures, link, variant } of counted) {
     if (figures.length === 0) continue
     const hour = Math.floor(at.getTime() / hourMs) * hourMs
     add({ scope, kind: 'domain', key: domainId ?? '', hour }, figures)
@@ -66,6 +68,7 @@ function sumUp(counted: readonly RecipientCount[]): Delta[] {
     const provider = mailboxProviderOf(recipientDomain)
     const kind = provider === null ? 'campaign_domain' : 'campaign_mailbox'
     add({ scope, kind, key: `${campaignId}/${provider ?? recipientDomain}`, hour }, figures)
+    if (variant) add({ scope, kind: 'campaign_variant', key: `${campaignId}/${variant.number}`, hour }, variant.figures)
     if (link) add({ scope, kind: 'campaign_link', key: `${campaignId}/${link.number}`, hour }, link.figures)
   }
   return [...deltas.values()]

@@ -60,8 +60,9 @@ export const figures: readonly Figure[] = [...emailFigures, ...webhookFigures]
 
 /**
  * What figures are about. `domain` and `tag`: the emails of a sending domain, or with a tag. `webhook`: the deliveries
- * to a webhook. `campaign`: the emails of a campaign. `campaign_link`, `campaign_mailbox` and `campaign_domain`: those of a
- * campaign by the number of a link, by well-known mailbox provider, and by the domain of all other recipients.
+ * to a webhook. `campaign`: the emails of a campaign. `campaign_link`, `campaign_variant`, `campaign_mailbox` and
+ * `campaign_domain`: those of a campaign by the number of a link, by the variant that is tested, by well-known mailbox
+ * provider, and by the domain of all other recipients.
  * `emails` and `webhooks`: all of the account; their key is empty.
  */
 export type StatisticKind =
@@ -70,6 +71,7 @@ export type StatisticKind =
   | 'webhook'
   | 'campaign'
   | 'campaign_link'
+  | 'campaign_variant'
   | 'campaign_mailbox'
   | 'campaign_domain'
   | 'emails'

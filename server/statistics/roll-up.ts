@@ -45,7 +45,7 @@ const names = sql.raw(figures.join(', '))
 const sums = sql.raw(figures.map((figure) => `sum(${figure})::bigint AS ${figure}`).join(', '))
 const isAnyKey = sql`kind IN ('domain', 'tag', 'webhook', 'campaign_domain')`
 /** Of these only the days are read. */
-const isPartOfCampaign = sql`kind IN ('campaign_link', 'campaign_mailbox', 'campaign_domain')`
+const isPartOfCampaign = sql`kind IN ('campaign_link', 'campaign_variant', 'campaign_mailbox', 'campaign_domain')`
 
 /** Returns the assignments that add the figures of a row to those of the row that is there, which is called `there`. */
 const added = sql.raw(

@@ -37,12 +37,12 @@ test('has each recipient once, with what became of them, and makes formulas harm
   await world.run()
   const emailIds = (await world.db.selectFrom('emails').select('id').execute()).map((row) => row.id)
   const [head, ada, bob, ...others] = await exported(id)
-  expect(head?.join()).toBe('email,first_name,last_name,recipient_status,reason,email_status,email_id,plan')
-  expect(ada).toEqual(['a@example.org', "'=SUM(A1)", '', 'queued', '', 'queued', emailIds[0], "'@pro"])
-  expect(bob).toEqual(['b@example.org', 'Bob', '', 'failed', 'The subject is empty.', '', '', ''])
+  expect(head?.join()).toBe('email,first_name,last_name,recipient_status,reason,email_status,email_id,variant,plan')
+  expect(ada).toEqual(['a@example.org', "'=SUM(A1)", '', 'queued', '', 'queued', emailIds[0], '', "'@pro"])
+  expect(bob).toEqual(['b@example.org', 'Bob', '', 'failed', 'The subject is empty.', '', '', '', ''])
   expect(others).toEqual([
-    ['c@example.org', 'Cy', '', 'skipped', 'left', '', '', ''],
-    ['', '', '', 'skipped', 'left', '', '', ''],
+    ['c@example.org', 'Cy', '', 'skipped', 'left', '', '', '', ''],
+    ['', '', '', 'skipped', 'left', '', '', '', ''],
   ])
 })
 

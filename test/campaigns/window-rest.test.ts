@@ -122,9 +122,9 @@ test('a window and a throttle hold together over two workers, across a change of
     const handed = await world.handOver()
     const now = world.time.clock.now().getTime()
     for (let n = 0; n < handed; n++) madeAt.push(now)
-    const { waitingFor } = await get(id)
-    if (waitingFor === null) await world.time.advance(60_000)
-    else await world.time.set(new Date(waitingFor.until))
+    const until = (await get(id)).waitingFor?.until ?? null
+    if (until === null) await world.time.advance(60_000)
+    else await world.time.set(new Date(until))
   }
   expect(madeAt).toHaveLength(170)
   expect(await world.written()).toHaveLength(170)

@@ -29,6 +29,7 @@ export function campaignCases(db: () => Db) {
     pauseCampaign: { forbid: set('draft'), json: {} },
     resumeCampaign: { forbid: set('draft'), json: {} },
     cancelCampaign: { forbid: set('draft'), json: {} },
+    chooseCampaignWinner: { forbid: set('draft'), json: { variant: 'A' } },
     renderCampaign: { json: { subscriberId: exampleId('subscriber') } },
     testCampaign: { json: { to: ['ada@example.127'] } },
   }

@@ -104,6 +104,7 @@ export const kinds: Record<string, Kind> = {
   pauseCampaign: 'own',
   resumeCampaign: 'own',
   cancelCampaign: 'own',
+  chooseCampaignWinner: 'own',
   duplicateCampaign: 'own',
   testCampaign: 'own',
   renderCampaign: 'own',

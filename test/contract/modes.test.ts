@@ -5,12 +5,13 @@ import { type Mode, modes } from '../../contract/mode.ts'
 import { newId } from '../../server/shared/ids.ts'
 import type { TestClient } from '../support/client.ts'
 import {
+  campaignBefore,
   createFixtures,
   deadUrl,
   type Fixtures,
   type PathParameters,
   pathOf,
-  statusBefore,
+  testedByHand,
   tomorrow,
 } from '../support/fixtures.ts'
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
@@ -89,11 +90,11 @@ describe('with a key of each mode', () => {
 
   async function campaign(mode: Mode, template: string): Promise<PathParameters> {
     const { id: audienceId } = await service.client.succeed(contract.audiences.create, { body: { name: 'News' } })
-    const body = { name: 'News', audienceId, from, subject: 'Hello', content: { text: 'Hello' } }
+    const body = { name: 'News', audienceId, from, subject: 'Hello', content: { text: 'Hello' }, abTest: testedByHand }
     const { id } = await clientOf(mode).succeed(contract.campaigns.create, { body })
-    const status = statusBefore[template.split('/')[4] ?? '']
+    const before = campaignBefore[template.split('/')[4] ?? '']
     const { db } = service.database
-    if (status !== undefined) await db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
+    if (before !== undefined) await db.updateTable('campaigns').set(before).where('id', '=', id).execute()
     return { id }
   }
 
@@ -161,6 +162,7 @@ describe('with a key of each mode', () => {
     updateEmail: { scheduledAt: tomorrow() },
     updateCampaign: { name: 'Taken over' },
     testCampaign: { to: ['delivered@simulator.test'] },
+    chooseCampaignWinner: { variant: 'A' },
   }
 
   /** Everything there is of what has a mode, as the database has it. */

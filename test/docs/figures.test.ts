@@ -2,6 +2,7 @@ import type { AppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
 import { maxAllowedAddresses, maxKeys } from '../../contract/api-keys.ts'
 import { auditLogDays } from '../../contract/audit-log.ts'
+import { abTestLimits } from '../../contract/campaign-ab-test.ts'
 import { campaignLimits } from '../../contract/campaign-resource.ts'
 import { maxDomainLength, maxDomains, maxReturnPathBelow, maxReturnPathLength } from '../../contract/domains.ts'
 import { emailLimits } from '../../contract/email-content.ts'
@@ -192,6 +193,7 @@ test('the page of limits has the limits of the code', () => {
     'a template': `${templateLimits.sourceLength / 2 ** 10} KiB of HTML or MJML and of text, each; ${templateLimits.variables} variables; ${written(templateLimits.subjectCharacters)} characters of subject and ${templateLimits.preheaderCharacters} of preheader`,
     'HTML and text of a campaign': `${written(campaignLimits.contentBytes)} bytes each`,
     'segments of a campaign': String(campaignLimits.segments),
+    'A/B test of a campaign': `${abTestLimits.variants.min} to ${abTestLimits.variants.max} variants with names of ${abTestLimits.nameCharacters} characters; the winner after 1 to ${abTestLimits.hours} hours`,
     'links and mailbox providers that statistics of a campaign tell apart': `${campaignLimits.links} links, ${campaignLimits.linkCharacters / 2 ** 10} KiB together; ${campaignLimits.providers} providers`,
     'variables of a campaign': `${templateLimits.variables}, ${campaignLimits.variablesBytes / 2 ** 10} KiB as JSON`,
     'templates of an account': `${written(templateLimits.templates)}; one more is answered ${errorTable.conflict.status} \`conflict\``,

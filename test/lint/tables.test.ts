@@ -143,6 +143,7 @@ const owners: Record<string, Owner> = {
     room: 'campaigns',
     also: { 'email-delivery': 'whether a person of a campaign is still in its audience' },
   },
+  campaign_variants: { room: 'campaigns' },
   email_contents: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
   email_metadata: { room: 'emails' },
   email_subjects: { room: 'emails', also: { 'email-delivery': 'deleted with the email' } },

@@ -105,10 +105,11 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         from: 'hello@example.com',
         subject: 'Hello',
         content: { text: 'Hello' },
+        abTest: testedByHand,
       },
     })
-    const status = statusBefore[template.split('/')[4] ?? '']
-    if (status !== undefined) await database.db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
+    const before = campaignBefore[template.split('/')[4] ?? '']
+    if (before !== undefined) await database.db.updateTable('campaigns').set(before).where('id', '=', id).execute()
     return id
   }
 
@@ -265,11 +266,15 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 
 /** Operations whose body names an audience that must be there. */
 const takesAudience = ['createCampaign', 'createSegment', 'previewSegment']
-/** The status that a campaign has before an operation, if it is not that of a draft. */
-export const statusBefore: Readonly<Record<string, CampaignStatus>> = {
-  pause: 'sending',
-  resume: 'paused',
-  cancel: 'scheduled',
+/** An A/B test whose winner is chosen by hand. */
+export const testedByHand = { share: 50, winnerBy: 'manual' as const, variants: [{ name: 'A' }, { name: 'B' }] }
+
+/** What a campaign with such a test is before an operation, if it is not a draft. */
+export const campaignBefore: Readonly<Record<string, { status: CampaignStatus; ab_tested_at?: Date }>> = {
+  pause: { status: 'sending' },
+  resume: { status: 'paused' },
+  cancel: { status: 'scheduled' },
+  winner: { status: 'sending', ab_tested_at: new Date() },
 }
 
 /** A time an email may be scheduled for. */

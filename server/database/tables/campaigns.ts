@@ -6,6 +6,16 @@ import type { Mode } from '../../../contract/mode.ts'
 /** Values for the content of a campaign, the same for all people. */
 export type Constants = Record<string, unknown>
 
+/** An A/B test. `hours`: from its last email to the choice of the winner; null: it is chosen by hand. */
+export type AbTest = {
+  /** In percent. */
+  share: number
+  winnerBy: 'opens' | 'clicks' | 'manual'
+  hours: number | null
+  /** `subject`: null: that of the campaign. Content stands in `campaign_variants`. */
+  variants: { name: string; subject: string | null }[]
+}
+
 export type CampaignsTable = {
   account_id: string
   id: string
@@ -49,6 +59,15 @@ export type CampaignsTable = {
   late_start: 'send' | 'skip'
   /** Whether everybody may read it on the web, once it has started. */
   archive: Generated<'none' | 'public'>
+  /** Null: there is one message. */
+  ab_test: ColumnType<AbTest | null, string | null | undefined, string | null>
+  /** People in the test, by variant. Null: its recipients were not listed. */
+  ab_people: Generated<number[] | null>
+  /** When everybody in the test was written to. Null: the test is not over. */
+  ab_tested_at: Generated<Date | null>
+  /** The variant that the rest gets, from 0. Null: none is chosen. */
+  ab_winner: Generated<number | null>
+  ab_decided_at: Generated<Date | null>
   scheduled_at: Date | null
   /** The time at which each person gets it, without a zone: `2026-12-01T09:00:00`. Null: all get it at once. */
   local_time: Generated<string | null>
@@ -61,7 +80,7 @@ export type CampaignsTable = {
   ended_at: Date | null
   /** When a worker looks at it next. In the future while a worker has it in hand. Null: nothing is to do. */
   due_at: Date | null
-  /** No recipient below this one waits. */
+  /** No recipient below this one waits; in an A/B test, none of the test. */
   handled_to: Generated<string>
   /** With a local time: the time of `handled_to`. Null: recipients of all times may wait. */
   handled_send_at: Generated<Date | null>
@@ -76,7 +95,8 @@ export type CampaignsTable = {
   suppressed_count: Generated<number>
   canceled_count: Generated<number>
   /** What it waits for while it is sending. Null: it goes on. */
-  waiting_for: Generated<'local_time' | 'send_window' | null>
+  waiting_for: Generated<'local_time' | 'send_window' | 'ab_test' | null>
+  /** Null: it goes on, or waits for people to choose a winner. */
   waiting_until: Generated<Date | null>
   /** Turns that failed one after the other. */
   failed_turns: Generated<number>
@@ -92,6 +112,8 @@ export type CampaignRecipientsTable = {
   subscriber_id: string
   /** The instant of the local time. Null: the campaign has none. */
   send_at: Generated<Date | null>
+  /** The variant of a person in the A/B test. Null: of the rest, or there is no test. */
+  variant: Generated<number | null>
   /** `waiting` of a canceled campaign stands for `canceled`. */
   status: CampaignRecipientStatus
   email_id: string | null
@@ -106,4 +128,16 @@ export type CampaignLinksTable = {
   number: number
   /** As it was written, with its Liquid. */
   link: string
+}
+
+/** The messages of variants that have one of their own. */
+export type CampaignVariantsTable = {
+  account_id: string
+  campaign_id: string
+  /** From 0. */
+  number: number
+  preheader: string | null
+  html: string | null
+  mjml: string | null
+  text: string | null
 }

@@ -42,6 +42,8 @@ export type EmailsTable = {
   tags: Generated<string[]>
   metadata: Generated<Record<string, string>>
   campaign_id: string | null
+  /** The variant of its campaign that it tests. Null: none. */
+  variant: Generated<number | null>
   audience_id: string | null
   /** The topic that it is about, which may be deleted. Only with an audience. */
   topic_id: Generated<string | null>
@@ -101,6 +103,9 @@ export type EmailRecipientsTable = {
   clicked_links: number[] | null
   /** When the link to unsubscribe in this email was used for the first time. */
   unsubscribed_at: Date | null
+  /** Whether a person did, and no machine. Of emails that test a variant; null: not yet. */
+  opened_by_person: Generated<boolean | null>
+  clicked_by_person: Generated<boolean | null>
 }
 
 export type EmailTimelineTable = {

@@ -15,7 +15,7 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
         status: 201,
         body: await campaigns.create(handle, scope, body),
       })),
-      ({ body }) => typeof body.content?.mjml === 'string',
+      ({ body }) => [body, ...(body.abTest?.variants ?? [])].some(({ content }) => typeof content?.mjml === 'string'),
     ),
     list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
@@ -49,6 +49,10 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
     cancel: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
       body: await campaigns.cancel(handle, scope, params.id),
+    })),
+    winner: endpoint(async ({ params, body }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.chooseWinner(handle, scope, params.id, body.variant),
     })),
     duplicate: endpoint(async ({ params }, { handle, scope }) => ({
       status: 201,

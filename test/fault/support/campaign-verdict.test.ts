@@ -37,6 +37,7 @@ function good(): CampaignEvidence {
       hours: [],
       days: [],
       links: [],
+      variants: [],
       providers: [],
     },
     recipients: [

@@ -1,7 +1,7 @@
-import { Alert } from '@mantine/core'
+import { Alert, NativeSelect } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
-import { Fragment } from 'react'
+import { Fragment, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
@@ -83,15 +83,34 @@ function ExportRecipients({ campaign: { id } }: { campaign: CampaignDetails }) {
 }
 
 function Message({ campaign }: { campaign: CampaignDetails }) {
-  const { status, templateId, name, subject, content, variables } = campaign
+  const { status, templateId, name, variables } = campaign
   // Sending copies the template into the campaign: from then on the message is the campaign's own.
   if (status === 'draft' && templateId !== null) {
     return <TemplateMessage templateId={templateId} name={name} variables={variables} />
   }
+  return <WrittenMessage campaign={campaign} />
+}
+
+/** The message as it is written, of the campaign or of one of its variants. */
+function WrittenMessage({ campaign: { subject, content, abTest } }: { campaign: CampaignDetails }) {
+  const [shown, setShown] = useState('')
+  const variant = abTest?.variants.find(({ name }) => name === shown)
+  const { html, text } = variant?.content ?? content
   return (
-    <MessageViews subject={subject} html={content.html} text={content.text}>
-      Liquid is filled in for each person.
-    </MessageViews>
+    <>
+      {abTest !== null && (
+        <NativeSelect
+          label="Show"
+          mb="md"
+          data={[{ value: '', label: 'The message of the campaign' }, ...abTest.variants.map(({ name }) => name)]}
+          value={shown}
+          onChange={(event) => setShown(event.currentTarget.value)}
+        />
+      )}
+      <MessageViews subject={variant?.subject ?? subject} html={html} text={text}>
+        Liquid is filled in for each person.
+      </MessageViews>
+    </>
   )
 }
 
@@ -131,7 +150,14 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
       </Alert>
     )
   }
-  if (waitingFor !== null) {
+  if (waitingFor !== null && waitingFor.until === null) {
+    return (
+      <Alert color="gray" mb="lg" role="note" title="It waits for you to choose the winner">
+        The test was sent. The rest gets the variant that you choose below.
+      </Alert>
+    )
+  }
+  if (waitingFor !== null && waitingFor.until !== null) {
     return (
       <Alert
         color="gray"
@@ -143,9 +169,7 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
           </>
         }
       >
-        {waitingFor.reason === 'send_window'
-          ? 'It is outside of the hours in which it sends. What is queued waits with it.'
-          : 'For everybody who is left, the local time is still to come.'}
+        {waits[waitingFor.reason]}
       </Alert>
     )
   }
@@ -157,6 +181,13 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
     )
   }
   return null
+}
+
+/** What a campaign waits for that goes on by itself. */
+const waits: Readonly<Record<NonNullable<CampaignDetails['waitingFor']>['reason'], string>> = {
+  send_window: 'It is outside of the hours in which it sends. What is queued waits with it.',
+  local_time: 'For everybody who is left, the local time is still to come.',
+  ab_test: 'The test was sent. The winner is chosen then, and goes to the rest.',
 }
 
 /** What the reason means that the service gives, by the state of the campaign. */
@@ -185,7 +216,7 @@ function NextStep({ campaign }: { campaign: CampaignDetails }) {
 
 function About({ campaign }: { campaign: CampaignDetails }) {
   const { from, replyTo, tags, throttle, trackOpens, trackClicks, scheduledAt, startedAt, endedAt } = campaign
-  const { segmentIds, templateId, templateVersion, sendWindow, localTime, fallbackTimezone } = campaign
+  const { segmentIds, templateId, templateVersion, abTest, sendWindow, localTime, fallbackTimezone } = campaign
   const metadata = Object.entries(campaign.metadata)
   const tracked = [trackOpens && 'Opens', trackClicks && 'Clicks'].filter((one) => one !== false)
   return (
@@ -200,6 +231,7 @@ function About({ campaign }: { campaign: CampaignDetails }) {
         ...(templateId === null
           ? []
           : ([['Template', <TemplateName key="template" id={templateId} version={templateVersion} />]] as const)),
+        ...(abTest === null ? [] : ([['A/B test', testOf(abTest)]] as const)),
         ['On the web', <CampaignArchive key="archive" campaign={campaign} />],
         ['Tracked', tracked.length === 0 ? 'Nothing' : tracked.join(', ')],
         ['Speed', throttle === null ? 'As fast as they leave' : `At most ${countOf(throttle)} an hour`],
@@ -219,6 +251,13 @@ function About({ campaign }: { campaign: CampaignDetails }) {
       ]}
     />
   )
+}
+
+/** Returns what a campaign tests, as text. */
+function testOf({ share, winnerBy, hours, variants }: NonNullable<CampaignDetails['abTest']>): string {
+  const test = `${variants.length} variants, to ${share} % of the people`
+  if (share === 100) return test
+  return `${test}; the winner ${hours === null ? 'is chosen by hand' : `by ${winnerBy} after ${countOf(hours)} h`}`
 }
 
 /** Returns the hours in which a campaign sends, as text. */

@@ -1,0 +1,50 @@
+import type { Trx } from '../database/connection.ts'
+import { brokenRule, DomainError } from '../shared/errors.ts'
+import { decide } from './ab-test.ts'
+import { type CampaignRow, setDue } from './queries.ts'
+import { wrongState } from './states.ts'
+
+/** Where the name of a variant stands in a request. */
+const path = 'body.variant'
+
+/** Returns the number of a variant. Throws `rule_violation` when the campaign has none of this name. */
+export function numberOfVariant({ ab_test: test }: Pick<CampaignRow, 'ab_test'>, name: string): number {
+  const number = test?.variants.findIndex((variant) => variant.name === name) ?? -1
+  if (number === -1) throw brokenRule(path, 'must be the name of a variant of its A/B test')
+  return number
+}
+
+/**
+ * Has the rest of a locked campaign get a variant. Returns the campaign. Does nothing when it gets that already. Throws
+ * `rule_violation` for an unknown variant, and `campaign_state` where there is nothing to choose.
+ */
+export async function chooseWinner(
+  trx: Trx,
+  row: CampaignRow,
+  { name, at }: { name: string; at: Date },
+): Promise<CampaignRow> {
+  const winner = numberOfVariant(row, name)
+  if (row.ab_winner === winner) return row
+  const refusal = refusalToChoose(row)
+  if (refusal !== null) throw refusal
+  const key = { accountId: row.account_id, id: row.id }
+  if (row.status === 'sending') await setDue(trx, key, 0)
+  return decide(trx, key, { winner, at })
+}
+
+function refusalToChoose({ id, status, ab_test: test, ...row }: CampaignRow): DomainError | null {
+  const refuse = (why: string) => new DomainError('campaign_state', `The campaign "${id}" ${why}`)
+  if (row.ab_winner !== null) {
+    return refuse(
+      `has the winner "${test?.variants[row.ab_winner]?.name}", which goes to the rest. It cannot be changed.`,
+    )
+  }
+  if (test?.share === 100) return refuse('tests its variants on everybody: there is no rest that gets a winner.')
+  if (status !== 'sending' && status !== 'paused') return wrongState(id, status, 'decided')
+  if (row.ab_tested_at === null) {
+    return refuse(
+      'is still sending its test. Choose the winner when everybody in the test was written to: `waitingFor` says `ab_test` then.',
+    )
+  }
+  return null
+}
