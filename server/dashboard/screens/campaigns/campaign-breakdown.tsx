@@ -7,7 +7,12 @@ import { type CampaignFigures, rateOf } from './campaign.ts'
 type Link = CampaignFigures['links'][number]
 type Provider = CampaignFigures['providers'][number]
 
-function numbers<Row>(header: string, of: (row: Row) => ReactNode, rest: Partial<Column<Row>> = {}): Column<Row> {
+/** Returns a column of numbers. */
+export function numbers<Row>(
+  header: string,
+  of: (row: Row) => ReactNode,
+  rest: Partial<Column<Row>> = {},
+): Column<Row> {
   return { header, width: '104px', align: 'right', cell: (row) => <span className="number">{of(row)}</span>, ...rest }
 }
 

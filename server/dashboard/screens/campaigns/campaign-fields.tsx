@@ -4,6 +4,7 @@ import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import type { TemplatePreview } from '../templates/template.ts'
+import { AbTestFields } from './ab-test-fields.tsx'
 import type { CampaignValues } from './campaign-values.ts'
 import { ContentFields } from './content-fields.tsx'
 import { SegmentsField } from './segments-field.tsx'
@@ -35,6 +36,7 @@ export function CampaignFields({ form, faults }: AllProps) {
       <TopicField form={form} />
       <SenderFields form={form} />
       <ContentFields form={form} faults={faults} />
+      <AbTestFields form={form} />
       <DeliveryFields form={form} />
     </>
   )

@@ -5,6 +5,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { countOf, percentOf } from '../overview/format.ts'
 import { Panel } from '../overview/panel.tsx'
+import { AbTestResults } from './ab-test-results.tsx'
 import { type CampaignDetails, type CampaignFigures as Figures, handledOf, isMoving, rateOf } from './campaign.ts'
 import { CampaignLinks, CampaignProviders } from './campaign-breakdown.tsx'
 import { CampaignComparison } from './campaign-comparison.tsx'
@@ -29,6 +30,7 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
   return (
     <>
       <Way figures={data} isOver={campaign.endedAt !== null} />
+      <AbTestResults campaign={campaign} figures={data} />
       <Results figures={data} />
       <CampaignLinks links={data.links} />
       <CampaignProviders providers={data.providers} />

@@ -60,6 +60,13 @@ const columns: readonly Column<CampaignRecipient>[] = [
   },
 ]
 
+const variantColumn: Column<CampaignRecipient> = {
+  header: 'Variant',
+  width: '130px',
+  isMinor: true,
+  cell: ({ variant }) => variant ?? '–',
+}
+
 function whyOf(reason: string | null): string | null {
   return reason === null ? null : (reasons[reason] ?? reason)
 }
@@ -84,7 +91,7 @@ export function CampaignRecipients({ campaign }: { campaign: CampaignDetails }) 
       filters={filters}
       inputs={<SelectFilter filters={filters} name="recipient" label="State" options={statusOptions} />}
       list={list}
-      columns={columns}
+      columns={campaign.abTest === null ? columns : [...columns, variantColumn]}
       keyOf={({ subscriberId }) => subscriberId}
       nothingFits={{
         title: 'No recipient is in this state',

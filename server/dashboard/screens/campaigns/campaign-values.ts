@@ -1,6 +1,7 @@
 import type { Input } from '../../api/client.ts'
 import { readValues } from '../../components/json-values.ts'
 import { bodyOfMarkup, type Markup, markupWritten } from '../../components/markup-field.tsx'
+import { type AbTestValues, abTestBodyOf, abTestValuesOf, emptyAbTest } from './ab-test-values.ts'
 import type { CampaignDetails } from './campaign.ts'
 import { noSendWindow, type SendWindowValues, sendWindowBodyOf, sendWindowValuesOf } from './send-window-values.ts'
 
@@ -28,6 +29,7 @@ export type CampaignValues = Markup & {
   sendWindow: SendWindowValues
   lateStart: 'send' | 'skip'
   isPublic: boolean
+  abTest: AbTestValues
 }
 
 /** The fields that have another name in the body of a request. */
@@ -70,6 +72,7 @@ export const emptyValues: CampaignValues = {
   sendWindow: noSendWindow,
   lateStart: 'send',
   isPublic: false,
+  abTest: emptyAbTest,
 }
 
 export function valuesOf(campaign: CampaignDetails): CampaignValues {
@@ -95,6 +98,7 @@ export function valuesOf(campaign: CampaignDetails): CampaignValues {
     sendWindow: sendWindowValuesOf(campaign.sendWindow),
     lateStart,
     isPublic: campaign.archive === 'public',
+    abTest: abTestValuesOf(campaign.abTest),
   }
 }
 
@@ -119,6 +123,7 @@ export function bodyOf(values: CampaignValues): Body {
     sendWindow: sendWindowBodyOf(values.sendWindow),
     lateStart,
     archive: values.isPublic ? ('public' as const) : ('none' as const),
+    abTest: abTestBodyOf(values.abTest),
   }
 }
 

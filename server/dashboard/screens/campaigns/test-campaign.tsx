@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, Textarea } from '@mantine/core'
+import { Button, Group, NativeSelect, Stack, Text, Textarea } from '@mantine/core'
 import { useState } from 'react'
 import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
@@ -19,18 +19,24 @@ const ofTest = {
 }
 
 /** Sends the message to some addresses, then shows where to look for what became of it. */
-export function TestCampaign({ campaign: { id }, onClose }: { campaign: CampaignDetails; onClose: () => void }) {
+export function TestCampaign({
+  campaign: { id, abTest },
+  onClose,
+}: {
+  campaign: CampaignDetails
+  onClose: () => void
+}) {
   const { session, mode, can } = useScope()
   const test = useChange('POST /v1/campaigns/:id/test')
   const [person, setPerson] = useState<ShownFor | null>(null)
   const [sent, setSent] = useState<{ to: string; emailId: string }[] | null>(null)
   const { form, ...sending } = useApiForm({
-    initial: { to: session.user.email, subscriberId: '' },
-    send: async ({ subscriberId, ...values }) => {
+    initial: { to: session.user.email, subscriberId: '', variant: abTest?.variants[0]?.name ?? '' },
+    send: async ({ subscriberId, variant, ...values }) => {
       const to = linesOf(values.to)
       const { emailIds } = await test.mutateAsync({
         params: { id },
-        body: { to, ...(subscriberId !== '' && { subscriberId }) },
+        body: { to, ...(subscriberId !== '' && { subscriberId }), ...(variant !== '' && { variant }) },
       })
       setSent(emailIds.map((emailId, index) => ({ emailId, to: to[index] ?? '' })))
     },
@@ -71,6 +77,13 @@ export function TestCampaign({ campaign: { id }, onClose }: { campaign: Campaign
         data-autofocus
         {...form.getInputProps('to')}
       />
+      {abTest !== null && (
+        <NativeSelect
+          label="Variant"
+          data={abTest.variants.map(({ name }) => name)}
+          {...form.getInputProps('variant')}
+        />
+      )}
       {can('subscribers:read') && can('contacts:read') && (
         <PersonField
           person={person}

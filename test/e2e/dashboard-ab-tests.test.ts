@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
+import { patienceMs } from '../support/patience.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
+import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
+
+const { campaigns } = contract
+
+describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
+  let world: DashboardWorld
+  let id: string
+  const people = 40
+
+  beforeAll(async () => {
+    world = await createDashboardWorld()
+    const { client } = world.service
+    await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
+    const contacts = Array.from({ length: people }, (_, index) => ({ email: `person-${index}@example.org` }))
+    await client.succeed(contract.contacts.addBatch, { params: { audienceId }, body: { contacts } })
+    const fields = { audienceId, from: 'hello@shop.test', subject: 'Spring', content: { text: 'Spring is here.' } }
+    ;({ id } = await client.succeed(campaigns.create, { body: { name: 'Spring', ...fields } }))
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  const read = () => world.service.client.succeed(campaigns.get, { params: { id } })
+
+  test('are written in the editor, with faults at the section, and stay when something else is changed', async () => {
+    const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}/edit`)
+    await main.getByLabel('Try variants of the message first').check()
+    const variant = (number: number) => main.getByRole('group', { name: `Variant ${number}` })
+    await variant(2).getByLabel('Subject').fill('Spring, at last')
+    await main.getByRole('button', { name: 'Add a variant' }).click()
+    await variant(3).getByLabel('Subject').fill('Not this one')
+    await main.getByRole('button', { name: 'Add a variant' }).click()
+    await variant(4).getByLabel('A message of its own').check()
+    await variant(4).getByLabel('HTML', { exact: true }).fill('<p>Another spring.</p>')
+    await main.getByRole('button', { name: 'Remove variant 3' }).click()
+    await main.getByLabel('Share of the people in the test').fill('0')
+    await main.getByRole('button', { name: 'Save' }).click()
+    await main.getByRole('alert').getByText('The share must be a number from 1 to 100').waitFor()
+    await main.getByLabel('Share of the people in the test').fill('50')
+    await main.getByRole('button', { name: 'Save' }).click()
+    await main.getByText('Needs trackOpens').waitFor()
+    await main.getByLabel('The winner has').selectOption('I choose it')
+    expect(await main.getByLabel('Hours until the winner is chosen').count()).toBe(0)
+    await keepScreenshots(page, 'ab-test-editor')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Save' }).click()
+    await main.getByText('Nothing was sent yet').waitFor()
+    const own = { preheader: null, html: '<p>Another spring.</p>', mjml: null, text: null }
+    const stored = {
+      share: 50,
+      winnerBy: 'manual',
+      hours: null,
+      variants: [
+        { name: 'A', subject: null, content: null },
+        { name: 'B', subject: 'Spring, at last', content: null },
+        { name: 'D', subject: null, content: own },
+      ],
+    }
+    expect((await read()).abTest).toMatchObject(stored)
+    await main.getByLabel('Show', { exact: true }).selectOption('D')
+    await page.frameLocator('iframe').getByText('Another spring.').waitFor()
+    await main.getByRole('button', { name: 'Edit' }).click()
+    await main.getByLabel('Name').first().fill('Spring news')
+    await main.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Spring news' }).waitFor()
+    expect((await read()).abTest).toMatchObject(stored)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('show how the variants do, and the winner is chosen by hand', async () => {
+    await world.service.client.succeed(campaigns.send, { params: { id }, body: {} })
+    await expect.poll(async () => (await read()).waitingFor, { timeout: patienceMs }).not.toBeNull()
+    const { page, main, dialog, context, complaints } = await world.openScreen(`campaigns/${id}`)
+    await main.getByText('It waits for you to choose the winner').waitFor()
+    const row = (name: string | RegExp) =>
+      main.getByRole('table', { name: 'Variants', exact: true }).getByRole('row', { name })
+    await row(/^B Spring, at last \d+ \d+/).waitFor()
+    await main.getByText('50 % of the people get the variants.').waitFor()
+    await keepScreenshots(page, 'ab-test-waiting')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Choose the winner' }).click()
+    await dialog.getByLabel('Winner').selectOption('B: Spring, at last')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Send B to the rest' }).click()
+    await row(/^B, the winner/).waitFor()
+    await main.getByText(/^B was chosen at /).waitFor()
+    expect(await main.getByRole('button', { name: 'Choose the winner' }).count()).toBe(0)
+    await expect.poll(async () => (await read()).status, { timeout: patienceMs }).toBe('completed')
+    await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+    await main.getByRole('columnheader', { name: 'Variant' }).last().waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('are as wide as a phone, in the dark too', async () => {
+    const options = { viewport: phone, colorScheme: 'dark' } as const
+    const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}`, options)
+    await main.getByText('B, the winner').waitFor()
+    await shown(page)
+    await keepScreenshots(page, 'ab-test-phone')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+})
