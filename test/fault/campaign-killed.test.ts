@@ -3,7 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { campaignVerdict } from './support/campaign-evidence.ts'
 import { cancel, goOn, meddle, pauseAndResume } from './support/campaign-meddler.ts'
-import { type CampaignStage, type CampaignTrial, hoursOfDay, setCampaignStage } from './support/campaign-stage.ts'
+import {
+  abTest,
+  type CampaignStage,
+  type CampaignTrial,
+  hoursOfDay,
+  setCampaignStage,
+} from './support/campaign-stage.ts'
 import { rounds, within } from './support/rounds.ts'
 import { createRandom, type Random } from './support/seeded-random.ts'
 
@@ -23,6 +29,8 @@ const seed = 20_260_301
 /** A process is killed this long after it is ready, or after so many messages, at most. */
 const longestLifeMs = 500
 const longestLifeMessages = 80
+/** Milliseconds between two looks for A/B tests whose hours pass. */
+const passingMs = 20
 /** The mail server takes this long to answer a message, at most. Milliseconds. */
 const longestAnswerMs = 40
 /** Of two workers. Milliseconds. */
@@ -36,6 +44,8 @@ const people = rounds({ short: 210, long: 650 })
  */
 function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
+  // The test of its variants is over as soon as it was sent, so that kills fall on the choice of the winner too.
+  const passing = setInterval(() => void stage.passHours(), passingMs)
   const kind = random.pick(['time', 'message', 'change'] as const)
   const [messages, lifeMs] = [random.int(longestLifeMessages), random.number(longestLifeMs)]
   let left = kind === 'message' ? messages : Number.POSITIVE_INFINITY
@@ -46,7 +56,7 @@ function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   if (kind === 'change') void stage.untilChanged(trial, 4 * longestLifeMs).then(resolve)
   // Also where the campaign has no such message.
   else setTimeout(resolve, kind === 'time' ? lifeMs : 4 * longestLifeMs)
-  return promise
+  return promise.finally(() => clearInterval(passing))
 }
 
 /** Does what is to be done beside a campaign until the promise is fulfilled. */
@@ -65,9 +75,16 @@ async function beside(
   await working
 }
 
+/** Every other one tests variants, the first too. */
+let begun = 0
+
 /** Sends a campaign, now or in a moment, so that kills fall on all there is between schedule and completion. */
 const beginOne = (random: Random) =>
-  stage.begin({ people, ...(random.int(2) === 0 && { inMs: 1_000 + random.int(longestLifeMs) }) })
+  stage.begin({
+    people,
+    ...(random.int(2) === 0 && { inMs: 1_000 + random.int(longestLifeMs) }),
+    ...(begun++ % 2 === 0 && { fields: { trackOpens: true, abTest } }),
+  })
 
 const hasEnded = async (trial: CampaignTrial) => ['completed', 'canceled'].includes(await stage.statusOf(trial))
 

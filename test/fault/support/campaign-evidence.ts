@@ -23,12 +23,56 @@ export async function campaignVerdict(
 ): Promise<string[]> {
   const { db } = stage.mail
   const deadline = performance.now() + patienceMs
-  while ((await isUnderWay(db)) && performance.now() < deadline) await delay(pollMs)
+  while ((await isUnderWay(db)) && performance.now() < deadline) {
+    await stage.passHours()
+    await delay(pollMs)
+  }
   const mail = await mailEvidence(stage.mail.trial(options), patienceMs)
   const events = await eventsOf(stage)
   const campaigns: CampaignEnd[] = []
   for (const trial of trials) campaigns.push(await endOf(stage, trial, events.get(trial.id) ?? []))
-  return [...judgeCampaigns({ mail, campaigns }), ...(await miscounted(db))]
+  return [...judgeCampaigns({ mail, campaigns }), ...(await miscounted(db)), ...(await wrongVariants(stage, trials))]
+}
+
+type VariantRow = {
+  address: string
+  group: number | null
+  tested: number | null
+  winner: number | null
+  text: string | null
+  is_sent: boolean
+}
+
+/** Tells of people who did not get their variant, or of the rest the winner, and of variants that are miscounted. */
+async function wrongVariants(stage: CampaignStage, trials: readonly CampaignTrial[]): Promise<string[]> {
+  const wrong: string[] = []
+  for (const { id } of trials) {
+    const { rows } = await sql<VariantRow>`
+      SELECT r.subscriber_id AS address, r.variant AS "group", e.variant AS tested, c.ab_winner AS winner, t.text,
+        s.accepted_at IS NOT NULL AS is_sent
+      FROM campaigns c JOIN campaign_recipients r ON r.account_id = c.account_id AND r.campaign_id = c.id
+      LEFT JOIN emails e ON e.id = r.email_id
+      LEFT JOIN email_contents t ON t.email_id = e.id
+      LEFT JOIN email_recipients s ON s.email_id = e.id AND s.position = 0
+      WHERE c.id = ${id} AND c.ab_test IS NOT NULL
+    `.execute(stage.mail.db)
+    for (const { address, group, tested, winner, text } of rows) {
+      if (text === null) continue
+      if (tested !== group) wrong.push(`${address} is in the group ${group}, and was counted in ${tested}`)
+      const expected = `Variant ${group ?? winner} `
+      if (!text.startsWith(expected)) wrong.push(`${address} should get "${expected}", and got "${text.slice(0, 20)}"`)
+    }
+    if (rows.length === 0) continue
+    const { variants } = (await stage.ask({ path: `/v1/campaigns/${id}/statistics` })) as CampaignStatistics
+    for (const [number, { people, sent }] of variants.entries()) {
+      const there = rows.filter(({ group }) => group === number)
+      const got = there.filter((row) => row.is_sent).length
+      if (people !== there.length || sent !== got) {
+        wrong.push(`${id}, variant ${number}: ${people} people and ${sent} sent, not ${there.length} and ${got}`)
+      }
+    }
+  }
+  return wrong
 }
 
 async function isUnderWay(db: CampaignStage['mail']['db']): Promise<boolean> {

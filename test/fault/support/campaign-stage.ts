@@ -44,7 +44,20 @@ export type CampaignStage = AsyncDisposable & {
   lapse(): Promise<void>
   /** The same for campaigns alone, also while a process lives. */
   lapseLeases(): Promise<void>
+  /** Has the hours of A/B tests pass that wait for them, as time does. Does nothing while the database is away. */
+  passHours(): Promise<void>
 }
+
+/** A test of two variants, each of which says which one it is. */
+export const abTest = {
+  share: 50,
+  winnerBy: 'opens',
+  hours: 1,
+  variants: [0, 1].map((number) => ({
+    name: `${number}`,
+    content: { text: `Variant ${number} for {{ contact.firstName }}, leave at {{ unsubscribeUrl }}` },
+  })),
+} as const
 
 const sender = 'hello@sender.test'
 /** One person of so many had unsubscribed, and one is suppressed, before the campaign starts. */
@@ -168,7 +181,7 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
     async untilChanged({ id }, ms) {
       const look = async () => {
         const { rows } = await sql<{ seen: string }>`
-          SELECT concat_ws(' ', status, listed_to, handled_to, recipient_count, queued_count, handed_over_count, (
+          SELECT concat_ws(' ', status, ab_tested_at, ab_winner, listed_to, handled_to, recipient_count, queued_count, handed_over_count, (
             SELECT count(*) FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status <> 'waiting'
           )) AS seen FROM campaigns c WHERE id = ${id}
         `.execute(db)
@@ -185,7 +198,18 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
       await lapseLeases()
     },
     lapseLeases,
+    passHours,
     [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose](),
+  }
+
+  async function passHours(): Promise<void> {
+    await sql`
+      UPDATE campaigns SET ab_tested_at = ab_tested_at - make_interval(hours => ${abTest.hours}), due_at = now()
+      WHERE waiting_for = 'ab_test' AND status = 'sending' AND ab_winner IS NULL
+        AND ab_tested_at > now() - make_interval(hours => ${abTest.hours})
+    `
+      .execute(db)
+      .catch(() => undefined)
   }
 
   async function lapseLeases(): Promise<void> {
