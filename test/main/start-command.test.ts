@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { startArguments } from '../../scripts/support/start-command.ts'
 import { scratchDirectory } from '../support/scratch.ts'
@@ -16,7 +17,7 @@ test('starts the service in the image as npm start does', () => {
 const directory = mkdtempSync(join(scratchDirectory(), 'postern-start-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-test('npm start builds the dashboard beside the service, which shows it when it is built', {
+test('npm start builds the dashboard beside the service, and requests for it wait until it is built', {
   timeout: 60_000,
 }, async () => {
   copySources(directory)
@@ -34,17 +35,17 @@ test('npm start builds the dashboard beside the service, which shows it when it 
   expect(await service.exit).toEqual({ code: 0, signal: null })
 })
 
-/** Copies the sources of the service, with a dashboard that is built in no time. */
+/** Copies what `npm start` runs, with a dashboard that is built in no time, and with the service of this folder. */
 function copySources(target: string): void {
-  const screens = join(root, 'server/dashboard')
-  for (const name of ['package.json', 'package-lock.json', 'contract', 'openapi', 'server', 'scripts']) {
-    cpSync(join(root, name), join(target, name), { recursive: true, filter: (path) => !path.startsWith(screens) })
+  const pages = ['index.html', 'portal.html', 'mark.svg'].map((name) => `server/dashboard/${name}`)
+  const scripts = ['scripts/start.ts', 'scripts/dashboard.ts', 'scripts/dashboard', 'server/lib/compile-cache.ts']
+  for (const name of ['package.json', 'package-lock.json', ...scripts, ...pages]) {
+    cpSync(join(root, name), join(target, name), { recursive: true })
   }
-  for (const name of ['index.html', 'portal.html', 'mark.svg']) {
-    cpSync(join(screens, name), join(target, 'server/dashboard', name))
-  }
-  mkdirSync(join(target, 'server/dashboard/portal'))
+  for (const name of ['contract', 'server/dashboard/portal']) mkdirSync(join(target, name))
   writeFileSync(join(target, 'server/dashboard/main.tsx'), "document.title = 'Postern'")
   writeFileSync(join(target, 'server/dashboard/portal/main.tsx'), "document.title = 'Webhooks'")
+  const service = pathToFileURL(join(root, 'server/run-service.ts'))
+  writeFileSync(join(target, 'server/run-service.ts'), `export { runService } from '${service}'`)
   symlinkSync(join(root, 'node_modules'), join(target, 'node_modules'), 'junction')
 }
