@@ -26,6 +26,7 @@ export function campaignScreens(made: Made): Screen[] {
       calls: [
         [`GET /v1/campaigns/${none}`, 'campaigns:read'],
         [`GET /v1/campaigns/${none}/statistics`, 'campaigns:read'],
+        [`POST /v1/campaigns/${none}/render`, 'campaigns:read'],
         [`GET /v1/campaigns/${none}/recipients`, 'campaigns:read'],
         [`GET /v1/campaigns/${none}/recipients/export`, 'contacts:read'],
         [`PATCH /v1/campaigns/${none}`, 'campaigns:write'],

@@ -13,6 +13,8 @@ export type Screen = {
   permission: Permission | null
   /** The heading where the permission is lacking. Default: `heading`. */
   area?: string
+  /** Whether other screens lead there, and the navigation does not. Default: no list is such a screen. */
+  isApart?: boolean
   buttons: Button[]
   /** What the screen and its buttons call. */
   calls: Call[]

@@ -105,6 +105,7 @@ export function screensOf(made: Made): Screen[] {
       calls: [
         ['GET /v1/webhooks', 'webhooks:read'],
         ['POST /v1/webhooks', 'webhooks:write'],
+        ['GET /v1/statistics/ranking', 'statistics:read'],
       ],
     },
     {
@@ -123,6 +124,8 @@ export function screensOf(made: Made): Screen[] {
         [`POST /v1/webhooks/${none}/recover`, 'webhooks:write'],
         [`PATCH /v1/webhooks/${none}`, 'webhooks:write'],
         [`DELETE /v1/webhooks/${none}`, 'webhooks:write'],
+        [`GET /v1/webhooks/${none}/deliveries`, 'webhooks:read'],
+        [`GET /v1/webhooks/${none}/recoveries/${none}`, 'webhooks:read'],
       ],
     },
     {
@@ -142,7 +145,23 @@ export function screensOf(made: Made): Screen[] {
       calls: [
         [`GET /v1/webhooks/${none}/deliveries/${none}`, 'webhooks:read'],
         [`POST /v1/webhooks/${none}/deliveries/${none}/resend`, 'webhooks:write'],
+        [`GET /v1/webhooks/${none}/deliveries/${none}/event`, 'events:read'],
       ],
+    },
+    {
+      path: 'event-types',
+      heading: 'Event types',
+      permission: 'events:read',
+      isApart: true,
+      buttons: [],
+      calls: [['GET /v1/event-types', 'events:read']],
+    },
+    {
+      path: 'event-types/email.clicked',
+      heading: 'email.clicked',
+      permission: 'events:read',
+      buttons: [],
+      calls: [],
     },
     {
       path: 'events',
@@ -208,7 +227,9 @@ export function screensOf(made: Made): Screen[] {
         [`POST /v1/subscribers/${none}/unsubscribe`, 'subscribers:write'],
         [`GET /v1/subscribers/${none}/topics`, 'subscribers:read'],
         [`PATCH /v1/subscribers/${none}/topics`, 'subscribers:write'],
+        [`GET /v1/audiences/${none}/contacts/${none}`, 'contacts:read'],
         [`PATCH /v1/audiences/${none}/contacts/${none}`, 'contacts:write'],
+        [`POST /v1/audiences/${none}/contacts/${none}/confirmation`, 'contacts:write'],
         [`DELETE /v1/audiences/${none}/contacts/${none}`, 'contacts:write'],
       ],
     },
