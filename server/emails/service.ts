@@ -5,11 +5,11 @@ import type { Page } from '../../contract/pagination.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createCoalescing } from '../lib/request-coalescing.ts'
-import { type StreamedText, streamedBase64 } from '../lib/streamed-text.ts'
+import type { StreamedText } from '../lib/streamed-text.ts'
 import { mapYielding } from '../lib/yielding.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
-import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
+import { brokenRules, DomainError, invalidRequest } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
 import type { TemplateService } from '../templates/service.ts'
@@ -19,25 +19,11 @@ import { fillTemplates } from './fill-templates.ts'
 import { insertEmails } from './insert-queries.ts'
 import { listEmails } from './listing.ts'
 import { beginEmail, countsOf, eventsOf, type NewEmail } from './new-email.ts'
-import {
-  cancelEmail,
-  copyContent,
-  type EmailRow,
-  findAttachment,
-  findContent,
-  findEmail,
-  findLargeContent,
-  lockEmail,
-  moveEmail,
-  readAttachment,
-  selectAttachments,
-  selectRecipients,
-  selectTimeline,
-  sizeOfContent,
-} from './queries.ts'
+import { copyContent } from './queries.ts'
+import { getAttachment, getEmail } from './reading.ts'
 import { readEnded } from './resending.ts'
-import { toEmail, toEmailDetails } from './to-response.ts'
-import { faultOfSchedule, type ReadEmail, readEmail } from './validate-email.ts'
+import { cancelScheduled, reschedule } from './scheduled.ts'
+import { type ReadEmail, readEmail } from './validate-email.ts'
 
 export type { SendingScope } from './eligibility.ts'
 
@@ -78,18 +64,9 @@ export type EmailService = {
   ): Promise<(AcceptedEmail | DomainError)[]>
   /** Returns emails, newest first: see `listEmails`. */
   list(handle: Handle, scope: Scope, query: EmailListQuery): Promise<Page<Email>>
-  /**
-   * Returns an email with its content, recipients, attachments and timeline.
-   *
-   * @param enterLarge Awaited before large content is read, which stays in memory until the client has received it.
-   *   Default: does not wait.
-   */
+  /** Returns an email with its content: see `getEmail`. */
   get(handle: Handle, scope: Scope, id: string, enterLarge?: () => Promise<void>): Promise<EmailDetails>
-  /**
-   * Returns the attachment at an index, with what is in it. Throws `not_found`.
-   *
-   * @param enterLarge As for `get`.
-   */
+  /** Returns an attachment with its content: see `getAttachment`. */
   getAttachment(
     handle: Handle,
     scope: Scope,
@@ -131,9 +108,6 @@ export type EmailService = {
   /** Cancels a scheduled email. Throws `email_not_scheduled` once it was started, ended or canceled. */
   cancel(handle: Handle, scope: Scope, id: string): Promise<Email>
 }
-
-/** Bytes of HTML and text above which content is large. */
-const largeContent = 262_144
 
 export type EmailServiceOptions = EligibilityMeans & {
   clock: Clock
@@ -256,21 +230,6 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     return fillTemplates(items, pathOf, (uses) => options.renderTemplates(handle, sender.accountId, uses))
   }
 
-  /** Locks a scheduled email, so that no worker starts it until the transaction ends. */
-  async function lockScheduled(trx: Trx, scope: Scope, id: string): Promise<EmailRow> {
-    const row = await lockEmail(trx, scope, id)
-    if (row === undefined) throw notFound('email', id)
-    if (row.status === 'scheduled') return row
-    throw new DomainError(
-      'email_not_scheduled',
-      `The email "${id}" is not scheduled but ${row.status}: only what still waits for its time can be moved or canceled.`,
-    )
-  }
-
-  async function withRecipients(handle: Handle, row: EmailRow): Promise<Email> {
-    return toEmail(row, await selectRecipients(handle, [row.id]))
-  }
-
   return {
     async send(handle, sender, email) {
       const judged = await judgeForm(email, { now: clock.now(), path: 'body' })
@@ -296,36 +255,8 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       })
     },
     list: listEmails,
-    async get(handle, scope, id, enterLarge) {
-      // In one transaction, so that all queries use one connection and are pipelined.
-      const found = await inTransaction(handle, async (trx) => {
-        const row = await findEmail(trx, scope, id)
-        if (row === undefined) throw notFound('email', id)
-        const [recipients, attachments, timeline, contentBytes] = await Promise.all([
-          selectRecipients(trx, [id]),
-          selectAttachments(trx, id),
-          selectTimeline(trx, id),
-          sizeOfContent(trx, id),
-        ])
-        return { row, recipients, attachments, timeline, contentBytes }
-      })
-      const { row, contentBytes, ...parts } = found
-      const isLarge = contentBytes > largeContent
-      if (isLarge) await enterLarge?.()
-      // Read last: if the content still exists, so did all that was read before. Retention may delete an email anytime.
-      const content = await (isLarge ? findLargeContent : findContent)(handle, id)
-      if (content === undefined) throw notFound('email', id)
-      return toEmailDetails(row, { ...parts, content })
-    },
-    async getAttachment(handle, scope, { id, index }, enterLarge) {
-      const key = { emailId: id, position: index }
-      const found = await findAttachment(handle, scope, key)
-      if (found === undefined) throw notFound('attachment', `${id}/${index}`)
-      const isLarge = found.size > largeContent
-      if (isLarge) await enterLarge?.()
-      const content = streamedBase64(() => readAttachment(handle, { ...key, size: found.size }))
-      return { ...found, content: isLarge ? content : await content.whole() }
-    },
+    get: getEmail,
+    getAttachment,
     async resend(handle, sender, id) {
       return inTransaction(handle, async (trx) => {
         const email = await readEnded(trx, sender, id)
@@ -356,26 +287,8 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       await queue.remove(trx, ids)
       return ids
     },
-    async reschedule(handle, scope, id, to) {
-      return inTransaction(handle, async (trx) => {
-        await lockScheduled(trx, scope, id)
-        const at = clock.now()
-        const fault = faultOfSchedule(to, at)
-        if (fault !== null) throw brokenRule('body.scheduledAt', fault)
-        const row = await moveEmail(trx, id, { to, at })
-        await queue.remove(trx, [id])
-        await queue.put(trx, [{ emailId: id, accountId: scope.accountId, dueAt: to }])
-        return withRecipients(trx, row)
-      })
-    },
-    async cancel(handle, scope, id) {
-      return inTransaction(handle, async (trx) => {
-        await lockScheduled(trx, scope, id)
-        const row = await cancelEmail(trx, id, clock.now())
-        await queue.remove(trx, [id])
-        return withRecipients(trx, row)
-      })
-    },
+    reschedule: (handle, scope, id, to) => reschedule(options, handle, scope, { id, to }),
+    cancel: (handle, scope, id) => cancelScheduled(options, handle, scope, id),
   }
 }
 
