@@ -5,7 +5,7 @@ import { deleteEndedImports } from '../../server/imports/retention.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { live } from '../support/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'
-import { createImportWorld, type ImportWorld } from './world.ts'
+import { createImportWorld, type ImportWorld } from '../support/worlds/imports.ts'
 
 let world: ImportWorld
 

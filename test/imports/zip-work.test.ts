@@ -3,8 +3,8 @@ import { readFilesOf } from '../../server/imports/parts.ts'
 import { deleteEndedImports } from '../../server/imports/retention.ts'
 import { patienceMs } from '../support/patience.ts'
 import { refusal } from '../support/worlds/audiences.ts'
+import { createImportWorld, type ImportWorld } from '../support/worlds/imports.ts'
 import { csvFile, zipOf } from '../support/zip.ts'
-import { createImportWorld, type ImportWorld } from './world.ts'
 
 let world: ImportWorld
 

@@ -4,8 +4,8 @@ import { importLimits } from '../../contract/import-files.ts'
 import { chunkBytes } from '../../server/imports/store-upload.ts'
 import { DomainError } from '../../server/shared/errors.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createImportWorld, type ImportWorld } from '../support/worlds/imports.ts'
 import { csvFile, type ZippedFile, zipOf } from '../support/zip.ts'
-import { createImportWorld, type ImportWorld } from './world.ts'
 
 let world: ImportWorld
 

@@ -1,11 +1,11 @@
-import type { CreateImport, Import } from '../../contract/imports.ts'
-import type { Mode } from '../../contract/mode.ts'
-import { createImportService } from '../../server/imports/service.ts'
-import { type ImportWorkerOptions, startImportWorker } from '../../server/imports/worker.ts'
-import { noConfirmations } from '../support/no-confirmations.ts'
-import { patienceMs } from '../support/patience.ts'
-import { live } from '../support/scope.ts'
-import { createWorld } from '../support/worlds/audiences.ts'
+import type { CreateImport, Import } from '../../../contract/imports.ts'
+import type { Mode } from '../../../contract/mode.ts'
+import { createImportService } from '../../../server/imports/service.ts'
+import { type ImportWorkerOptions, startImportWorker } from '../../../server/imports/worker.ts'
+import { noConfirmations } from '../no-confirmations.ts'
+import { patienceMs } from '../patience.ts'
+import { live } from '../scope.ts'
+import { createWorld } from './audiences.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof createImportWorld>>
 
