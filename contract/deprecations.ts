@@ -1,4 +1,4 @@
-/** What has a successor and goes on working until its sunset: a query parameter or a whole operation. */
+/** A query parameter or an operation that has a successor, and goes on working until its sunset. */
 export type Deprecation = {
   /** Of the query. Default: the operation itself is deprecated. */
   parameter?: string

@@ -237,12 +237,12 @@ export const eventTypeNames = Object.keys(definitions) as [EventTypeName, ...Eve
 /** The types of events that reach both modes. */
 export const sharedEventTypes: readonly EventTypeName[] = eventTypeNames.filter((name) => definitions[name].shared)
 
-/** Whether an event of this type, which was caused in `from`, reaches the webhooks and keys of `to`. */
+/** Returns true when an event of this type, which was caused in `from`, reaches the webhooks and keys of `to`. */
 export function reachesMode(type: string, from: Mode, to: Mode): boolean {
   return from === to || (isEventTypeName(type) && definitions[type].shared)
 }
 
-/** Whether `name` is an event type of this version. */
+/** Returns true when `name` is an event type of this version. */
 export function isEventTypeName(name: string): name is EventTypeName {
   return Object.hasOwn(definitions, name)
 }

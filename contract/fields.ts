@@ -31,7 +31,7 @@ export function boundOf(schema: z.core.$ZodType): Bound | null {
   return first === undefined ? null : (bounds.get(first) ?? null)
 }
 
-/** Whether `value` has at most `max` code points. Counts no further than it must. */
+/** Returns true when `value` has at most `max` code points. Counts no further than it must. */
 function isWithin(value: string, max: number): boolean {
   if (value.length <= max) return true
   if (value.length > 2 * max) return false
@@ -50,7 +50,7 @@ type StringOptions = {
    * that stores the value checks. Required above 65,536, because characters are counted one by one. Default: `characters`.
    */
   unit?: 'characters' | 'octets'
-  /** What a value that is too long is told. Default: `must be at most … characters`. */
+  /** The message for a value that is too long. Default: `must be at most … characters`. */
   fault?: string
   /** Whether the published schema says the bound. Default: yes. Not where a pattern says it exactly. */
   isPublished?: boolean
@@ -167,12 +167,12 @@ export function tree<T extends z.ZodType>(node: T, { maxNodes, maxDepth, fault, 
 /** The limits of a record, and the word for its entries in error messages. */
 type RecordOptions = {
   maxEntries: number
-  /** What more of them are told. */
+  /** The message for a record with more entries. */
   fault: string
   maxNameCharacters: number
-  /** What a longer name is told. */
+  /** The message for a longer name. */
   nameFault: string
-  /** What else a name must be. Default: any text within the bound. */
+  /** A further rule for names. Default: any text within the bound. */
   name?: z.ZodType<string, string>
 }
 

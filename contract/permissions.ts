@@ -60,7 +60,7 @@ export type Grant = KeyPermission | PermissionSet
 
 export const grants: readonly Grant[] = [...(Object.keys(permissionSets) as PermissionSet[]), ...keyPermissions]
 
-/** Whether `held`, the grants of a caller, include `needed`. Unknown grants (of a later version) grant nothing. */
+/** Returns true when the grants `held` include `needed`. Unknown grants (of a later version) grant nothing. */
 export function isGranted(held: readonly string[], needed: Permission): boolean {
   return held.some(
     (grant) =>

@@ -93,13 +93,13 @@ function typesOf(schema: Node): string[] {
   return [...[schema.type ?? []].flat().map(String), ...(membersOf(schema).some(isNull) ? ['null'] : [])]
 }
 
-/** What is not null of a union of one schema and null. */
+/** Returns the other member of a union of one schema and null. Other schemas are returned as they are. */
 function essence(schema: Node): Node {
   const [member, ...others] = membersOf(schema).filter((one) => !isNull(one))
   return others.length === 0 && membersOf(schema).length === 2 ? asNode(member) : schema
 }
 
-/** Whether it takes values of any type, as far as this looks at it. */
+/** Returns true when a schema restricts no type, as far as its own keywords say. */
 function isOpen(schema: Node): boolean {
   return ['type', 'oneOf', 'anyOf', 'allOf', 'enum', 'const'].every((key) => schema[key] === undefined)
 }

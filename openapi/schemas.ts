@@ -42,7 +42,7 @@ function readBy(schema: z.core.$ZodType): z.core.$ZodType {
   return definition.type === 'pipe' && 'out' in definition ? readBy(definition.out as z.core.$ZodType) : schema
 }
 
-/** Whether a value can fit one member of a union only, because each member takes another JSON type. */
+/** Returns true when a value can fit one member of a union only, because each member takes another JSON type. */
 function isExclusive(members: readonly z.core.$ZodType[]): boolean {
   const types = members.map((member) => jsonTypes[readBy(member)._zod.def.type])
   return !types.includes(undefined) && new Set(types).size === types.length

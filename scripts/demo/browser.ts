@@ -5,7 +5,7 @@ import { once } from 'node:events'
 const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer.exe' }
 
 export type Opening = {
-  /** Whether somebody looks: without a terminal nothing is opened. */
+  /** False: there is no terminal, and nothing is opened. */
   isTerminal: boolean
   /** Default: that of this machine. */
   platform?: NodeJS.Platform

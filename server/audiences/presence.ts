@@ -1,7 +1,7 @@
 import type { Handle, Trx } from '../database/connection.ts'
 import { findAudience } from './queries.ts'
 
-/** Whether an account has an audience, for other rooms. */
+/** Returns true when an account has an audience, for other rooms. */
 export async function isAudience(handle: Handle, accountId: string, id: string): Promise<boolean> {
   return (await findAudience(handle, accountId, id)) !== undefined
 }

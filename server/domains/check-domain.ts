@@ -73,7 +73,7 @@ export function obstacleTo(
   { sender, isCaptured }: Pick<CheckOptions, 'sender' | 'isCaptured'>,
 ): RecordCheck | null {
   if (isCaptured || isPublicHostName(sender.hostname) || !namesHost(record, sender)) return null
-  const hint = `This record cannot be published yet: "${sender.hostname}", as the service calls itself, has no dot, and the DNS cannot have it. Whoever runs the service has to set MAIL_HOSTNAME to a host name such as mail.example.com; then the value shown here is another.`
+  const hint = `This record cannot be published yet: "${sender.hostname}", as the service calls itself, has no dot, and the DNS cannot have it. The operator of the service has to set MAIL_HOSTNAME to a host name such as mail.example.com; then the value shown here is another.`
   return { status: 'missing', hint }
 }
 

@@ -126,7 +126,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
             SELECT FROM contacts c WHERE c.audience_id = e.audience_id AND c.subscriber_id = m.subscriber_id
           )
       ) AS has_left,
-      -- The topic may be deleted: then nobody is known to want it.
+      -- The topic may be deleted: then no email about it is sent.
       e.topic_id IS NOT NULL AND NOT coalesce((
         SELECT coalesce(h.subscribed, t.default_choice = 'opt_out') FROM topics t
         LEFT JOIN subscribers p ON p.account_id = t.account_id AND p.email_key = r.address_key

@@ -28,7 +28,7 @@ export type ReadEmail = {
   replyTo: readonly string[]
   /** At least one, without duplicates, in the order of to, cc and bcc. */
   recipients: readonly NewRecipient[]
-  /** What the template is rendered to stands here and in `html` and `text` later, where there is one. */
+  /** With a template, its rendered parts are written here and to `html` and `text` later. */
   subject: string
   html: string | null
   text: string | null

@@ -19,7 +19,7 @@ const restMs = 100
 const placesAtOnce = 5
 /** Accounts whose waiting events get their positions at the same time. Each may wait a second for a lock. */
 const positioningAtOnce = 4
-/** What a client that has seen no event is told as its place, so that it can go on from the beginning. */
+/** The place of a client that has seen no event yet, so that it can go on from the beginning. */
 export const beginningId = '0'
 
 /** What a stream writes to. */

@@ -11,7 +11,7 @@ const path = '/confirm/:token'
 /**
  * Serves the links that confirm a subscription. GET shows a page with one button and changes nothing, since scanners and
  * mail programs open links; only POST confirms. It needs no cookie and takes nothing but the token in its path, so a page
- * elsewhere that posts there can do no more than whoever has the link.
+ * elsewhere that posts there can do no more than the holder of the link.
  */
 export function serveConfirmationLinks(app: Express, confirmations: Confirmations): void {
   const show: RequestHandler<{ token: string }> = async (req, res) => {

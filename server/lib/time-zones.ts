@@ -96,5 +96,5 @@ function mustFormat(zone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** What is ahead of UTC most: the clocks of Kiritimati. Milliseconds. */
+/** The largest offset ahead of UTC, that of Kiritimati. Milliseconds. */
 export const mostAheadMs = 14 * hourMs

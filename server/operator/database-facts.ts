@@ -3,7 +3,7 @@ import type { Storage } from '../../contract/operator.ts'
 import type { Handle } from '../database/connection.ts'
 
 /*
- * What PostgreSQL tells of the whole database. Nothing here reads a row of a tenant.
+ * Figures of PostgreSQL about the whole database. Nothing here reads a row of a tenant.
  */
 
 /** Returns the version of the server, and the name of the newest migration. */

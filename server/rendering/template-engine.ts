@@ -26,7 +26,7 @@ export type TemplateEngine = {
 /** Limits of the compiled templates that are kept. A tag counts as so many characters: what it needs compiled. */
 const kept = { templates: 100, characters: 8_388_608, charactersOfTag: 500 }
 
-/** What parts are at most, as they are written and rendered. UTF-16 code units. */
+/** The limits of each part, as written and as rendered. UTF-16 code units. */
 const { sourceLength, subjectSourceLength, preheaderSourceLength, outputLength, preheaderLength } = renderingLimits
 const maxima = {
   subject: { source: subjectSourceLength, output: outputLength },

@@ -27,7 +27,7 @@ export type AnsweredByKey = {
   body: unknown
 }
 
-/** What the status of a request is stored as whose client has disconnected. */
+/** The stored status of a request whose client has disconnected. */
 export const abortedStatus = 0
 
 /** Returns the row of a request, without secrets and the contents of emails. */

@@ -18,7 +18,7 @@ export function searchKeyOf(text: string): string {
   return visible.toLowerCase()
 }
 
-/** Whether a message has `key`, which `searchKeyOf` made, in its subject, a sender, a recipient or an id. */
+/** Returns true when a message has `key`, which `searchKeyOf` made, in its subject, a sender, a recipient or an id. */
 export function fitsSearch({ id, emailId, subject, from, recipients }: Searched, key: string): boolean {
   // A key has no line break, so that none fits where two texts meet.
   const text = [id, emailId ?? '', subject ?? '', from ?? '', ...recipients].map(searchKeyOf).join('\n')

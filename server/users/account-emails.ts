@@ -58,7 +58,7 @@ export type AttemptOutcome = 'sent' | 'later' | 'failed'
 /** A claimed email. */
 export type ClaimedAccountEmail = {
   kind: AccountEmailKind
-  /** What is under way at most once at a time: the account that invites, or the address of a reset. */
+  /** Emails with the same sender are sent one at a time. It is the account that invites, or the address of a reset. */
   sender: string
   /**
    * Makes the token of the link and returns the email. Null: there is nothing to send, for example because the address

@@ -1,4 +1,4 @@
-/** Milliseconds after a sign of use for which somebody is taken to sit before the page. */
+/** Milliseconds after a sign of use during which the page counts as used. */
 export const attendedMs = 60_000
 
 /** What a person does. No movements of the pointer: browsers report some when the page moves below it. */

@@ -22,7 +22,7 @@ type ScopeValue = Scope & {
   call: Call
   /** Returns the address of a screen of this account and mode, such as `/emails`. */
   path: (screen: string) => string
-  /** Whether the role of the user has the permission in this account. */
+  /** Returns true when the role of the user has the permission in this account. */
   can: (permission: Permission) => boolean
 }
 

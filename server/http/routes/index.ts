@@ -88,7 +88,7 @@ export type Services = {
   users: UserServices
 }
 
-/** What turns use cases into routes. */
+/** The functions that turn use cases into routes. */
 export type RouteWrappers = {
   /** Wraps each route about an account: finds the caller, and keeps the responses to requests with an `Idempotency-Key`. */
   endpoint: Endpoint

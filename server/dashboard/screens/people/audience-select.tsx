@@ -29,7 +29,7 @@ export function AudienceSelect({ value, onChange }: Props) {
   )
 }
 
-/** Whether the account has no audience. */
+/** Returns true when the account has no audience. */
 export function useHasNoAudience(): boolean {
   return useGet('GET /v1/audiences', { query: { limit: offered } }).data?.data.length === 0
 }

@@ -30,7 +30,7 @@ export function shownValue(value: PropertyValue): string {
   return String(value)
 }
 
-/** Whether conditions of a segment compare a property. */
+/** Returns true when conditions of a segment compare a property. */
 export function compares(condition: SegmentCondition, key: string): boolean {
   switch (condition.type) {
     case 'and':

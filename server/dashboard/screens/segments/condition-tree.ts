@@ -144,7 +144,7 @@ export function isTopic({ subject }: Leaf): boolean {
 /** Operators without a value. */
 const complete: readonly Leaf['operator'][] = ['exists', 'exists_not', 'ever', 'gets', 'gets_not']
 
-/** Whether a condition needs a value beside its operator. */
+/** Returns true when a condition needs a value beside its operator. */
 export function needsValue({ operator }: Pick<Leaf, 'operator'>): boolean {
   return !complete.includes(operator)
 }

@@ -4,7 +4,7 @@ const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 /** Stands in a command in place of the secret. */
 export const secretPlaceholder = 'whsec_…'
 
-/** Whether a text is a signing secret, and so can stand between quotes of a shell. */
+/** Returns true when a text is a signing secret, and so can stand between quotes of a shell. */
 export function isSecret(text: string): boolean {
   return /^whsec_[A-Za-z0-9+/]{8,200}={0,2}$/.test(text)
 }
@@ -21,7 +21,7 @@ export function portOf(url: string): number {
   return protocol === 'https:' ? 443 : 80
 }
 
-/** Whether a URL leads to the machine that it is opened on. */
+/** Returns true when a URL leads to the machine that it is opened on. */
 export function leadsHere(url: string): boolean {
   return loopback.test(new URL(url).hostname)
 }

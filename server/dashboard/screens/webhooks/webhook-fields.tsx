@@ -8,7 +8,7 @@ export type EventType = Result<'GET /v1/webhooks'>['data'][number]['events'][num
 
 export type WebhookValues = { url: string; events: EventType[]; description: string }
 
-/** Whether an event type may be chosen: in the portal, its session may have some of them only. */
+/** Returns true when an event type may be chosen: in the portal, its session may have some of them only. */
 export function isOffered(portal: PortalAccess | null, type: EventType): boolean {
   return portal?.eventTypes?.includes(type) ?? true
 }
