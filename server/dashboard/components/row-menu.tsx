@@ -1,5 +1,5 @@
-import { ActionIcon, Menu } from '@mantine/core'
-import { IconDots } from '@tabler/icons-react'
+import { ActionIcon, Button, Menu } from '@mantine/core'
+import { IconChevronDown, IconDots } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 
 /**
@@ -15,6 +15,24 @@ export function RowMenu({ of, children }: { of: string; children: ReactNode }) {
         <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Actions for ${of}`}>
           <IconDots size={16} aria-hidden />
         </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>{children}</Menu.Dropdown>
+    </Menu>
+  )
+}
+
+/**
+ * The menu of the object that a screen is about, for what is done seldom.
+ *
+ * @param props.children Items of a Mantine `Menu`.
+ */
+export function MoreMenu({ children }: { children: ReactNode }) {
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
+          More
+        </Button>
       </Menu.Target>
       <Menu.Dropdown>{children}</Menu.Dropdown>
     </Menu>

@@ -1,5 +1,4 @@
 import { Alert, Button, Group, Menu } from '@mantine/core'
-import { IconChevronDown } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
@@ -12,6 +11,7 @@ import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { MoreMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
@@ -125,19 +125,12 @@ function DomainMenu({ domain }: { domain: Domain }) {
   const close = () => setAct(null)
   return (
     <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
-            More
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={() => setAct('rotate')}>Rotate the keys</Menu.Item>
-          <Menu.Item color="red" onClick={() => setAct('delete')}>
-            Delete
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu>
+        <Menu.Item onClick={() => setAct('rotate')}>Rotate the keys</Menu.Item>
+        <Menu.Item color="red" onClick={() => setAct('delete')}>
+          Delete
+        </Menu.Item>
+      </MoreMenu>
       {act === 'rotate' && <RotateKeys domain={domain} onClose={close} />}
       {act === 'delete' && <DeleteDomain domain={domain} onClose={close} />}
     </>

@@ -1,5 +1,4 @@
-import { Button, Group, Menu } from '@mantine/core'
-import { IconChevronDown } from '@tabler/icons-react'
+import { Button, Group } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
@@ -7,6 +6,7 @@ import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { MoreMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
@@ -76,16 +76,9 @@ function Actions({ subscriber }: { subscriber: Subscriber }) {
   const [act, setAct] = useState<SubscriberAct | null>(null)
   return (
     <Group gap="xs">
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
-            More
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <SubscriberMenu subscriber={subscriber} isEditIncluded={false} onChoose={setAct} />
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu>
+        <SubscriberMenu subscriber={subscriber} isEditIncluded={false} onChoose={setAct} />
+      </MoreMenu>
       <Button onClick={() => setAct('edit')}>Edit</Button>
       {act !== null && (
         <SubscriberDialog act={act} subscriber={subscriber} leadsTo="/subscribers" onClose={() => setAct(null)} />

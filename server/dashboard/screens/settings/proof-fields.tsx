@@ -1,5 +1,6 @@
-import { PasswordInput, TextInput } from '@mantine/core'
+import { PasswordInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
+import { SecondFactorInput } from '../../components/second-factor-input.tsx'
 
 type Proof = { password: string; code: string }
 type Asked = { hasPassword: boolean; needsCode: boolean }
@@ -22,16 +23,7 @@ export function ProofFields<Values extends Proof>({
           {...form.getInputProps('password')}
         />
       )}
-      {needsCode && (
-        <TextInput
-          label="Code"
-          description="From your authenticator app, or one of your recovery codes."
-          autoComplete="one-time-code"
-          required
-          autoFocus
-          {...form.getInputProps('code')}
-        />
-      )}
+      {needsCode && <SecondFactorInput form={form} />}
     </>
   )
 }

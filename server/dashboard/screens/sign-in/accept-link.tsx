@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react'
 import { ApiError, type Result } from '../../api/client.ts'
 import { callForUser } from '../../api/query-client.ts'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { SecondFactorInput } from '../../components/second-factor-input.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { Centered } from '../../frame/centered.tsx'
 import { startSession } from './start-session.ts'
@@ -132,16 +133,7 @@ function AcceptForm({ token, link }: { token: string; link: OneTimeLink }) {
             required
             {...form.getInputProps('password')}
           />
-          {needsCode && (
-            <TextInput
-              label="Code"
-              description="From your authenticator app, or one of your recovery codes."
-              autoComplete="one-time-code"
-              required
-              autoFocus
-              {...form.getInputProps('code')}
-            />
-          )}
+          {needsCode && <SecondFactorInput form={form} />}
           <Button type="submit" loading={isRunning}>
             {buttons[kind]}
           </Button>

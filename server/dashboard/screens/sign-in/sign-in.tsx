@@ -6,6 +6,7 @@ import { useSignInMethods, worksHere } from '../../api/passkeys.ts'
 import { callForUser } from '../../api/query-client.ts'
 import type { Session } from '../../api/scope.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { SecondFactorInput } from '../../components/second-factor-input.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { Centered } from '../../frame/centered.tsx'
 import { PasskeySignIn } from './passkey-sign-in.tsx'
@@ -64,17 +65,7 @@ export function SignIn() {
             readOnly={needsCode}
             {...form.getInputProps('password')}
           />
-          {needsCode && (
-            <TextInput
-              label="Code"
-              description="From your authenticator app, or one of your recovery codes."
-              autoComplete="one-time-code"
-              inputMode="text"
-              required
-              autoFocus
-              {...form.getInputProps('code')}
-            />
-          )}
+          {needsCode && <SecondFactorInput form={form} />}
           <Button type="submit" loading={isRunning}>
             {needsCode ? 'Confirm' : 'Sign in'}
           </Button>

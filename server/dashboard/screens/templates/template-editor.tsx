@@ -1,5 +1,4 @@
 import { Button, Group, Menu, Stack, TextInput } from '@mantine/core'
-import { IconChevronDown } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useBlocker, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -12,6 +11,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { LeaveUnsaved } from '../../components/leave-unsaved.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { bodyOfMarkup, type Markup, MarkupField, markupWritten } from '../../components/markup-field.tsx'
+import { MoreMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { State } from '../../components/state.tsx'
 import { DeleteTemplate } from './delete-template.tsx'
@@ -163,18 +163,11 @@ function TemplateActions({ template, isSaved }: ActionProps) {
   const isLive = mode === 'live'
   return (
     <Group gap="xs">
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
-            More
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item color="red" disabled={!isLive} onClick={() => setAct('delete')}>
-            {isLive ? 'Delete' : 'Delete (in live mode)'}
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu>
+        <Menu.Item color="red" disabled={!isLive} onClick={() => setAct('delete')}>
+          {isLive ? 'Delete' : 'Delete (in live mode)'}
+        </Menu.Item>
+      </MoreMenu>
       <Button disabled={!isLive || !isSaved || !template.hasUnpublishedChanges} onClick={() => setAct('publish')}>
         {isLive ? 'Publish' : 'Publish (in live mode)'}
       </Button>

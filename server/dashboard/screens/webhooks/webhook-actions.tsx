@@ -1,11 +1,11 @@
 import { Button, Group, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconChevronDown } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
+import { MoreMenu } from '../../components/row-menu.tsx'
 import { EditWebhook } from './edit-webhook.tsx'
 import { NewSecret } from './new-secret.tsx'
 import { Recover } from './recover.tsx'
@@ -21,24 +21,17 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
   const isEnabled = webhook.status === 'enabled'
   return (
     <Group gap="xs">
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
-            More
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={() => setAct('edit')}>Edit</Menu.Item>
-          <Menu.Item onClick={() => setAct('recover')} disabled={!isEnabled}>
-            Send again what it missed
-          </Menu.Item>
-          <Menu.Item onClick={() => setAct('rotate')}>Rotate the secret</Menu.Item>
-          <Menu.Item onClick={() => setAct('switch')}>{isEnabled ? 'Disable' : 'Enable'}</Menu.Item>
-          <Menu.Item color="red" onClick={() => setAct('delete')}>
-            Delete
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu>
+        <Menu.Item onClick={() => setAct('edit')}>Edit</Menu.Item>
+        <Menu.Item onClick={() => setAct('recover')} disabled={!isEnabled}>
+          Send again what it missed
+        </Menu.Item>
+        <Menu.Item onClick={() => setAct('rotate')}>Rotate the secret</Menu.Item>
+        <Menu.Item onClick={() => setAct('switch')}>{isEnabled ? 'Disable' : 'Enable'}</Menu.Item>
+        <Menu.Item color="red" onClick={() => setAct('delete')}>
+          Delete
+        </Menu.Item>
+      </MoreMenu>
       <Button onClick={() => setAct('test')}>Send a test</Button>
       {act === 'test' && <TestWebhook webhook={webhook} onClose={close} />}
       {act === 'edit' && <EditWebhook webhook={webhook} onClose={close} />}
