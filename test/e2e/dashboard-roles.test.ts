@@ -111,6 +111,7 @@ describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
 
   test.each(roles)('%s sees each screen that the role allows, with its buttons, and no other', async (role) => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person: people[role] })
+    let refusals = 0
     for (const screen of screensOf(made)) {
       const { path, heading, area = heading, permission, buttons, isApart = false } = screen
       await page.goto(`/app/${service.accountId}/live/${path}`)
@@ -120,7 +121,8 @@ describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
       const refusal = page.getByRole('heading', { name: 'Your role does not allow this' })
       expect(await refusal.count(), path).toBe(isSeen ? 0 : 1)
       expect(await page.getByRole('alert').count(), path).toBe(0)
-      if (!isSeen) expect(await accessibilityFaults(page), path).toEqual([])
+      // The others differ from the first one in the words of their heading.
+      if (!isSeen && refusals++ === 0) expect(await accessibilityFaults(page), path).toEqual([])
       for (const [name, needed] of buttons) {
         if (isSeen && may(role, needed)) await button(page, name).first().waitFor()
         else expect(await button(page, name).count(), `${path}: ${name}`).toBe(0)
