@@ -33,14 +33,8 @@ test('large emails that hang leave connections to small ones, and all of them ar
   }
   expect(server.received).toHaveLength(5)
   gate.resolve()
-  for (const id of large) {
-    for (;;) {
-      const { status } = await engine.statusOf(id, ({ recipients }) => !recipients.includes('sending'))
-      if (status === 'delivered') break
-      // What found no room is looked at again.
-      await engine.advance(6)
-    }
-  }
+  // What found no room is looked at again.
+  await engine.untilDone(large)
   expect(server.received.filter(isLarge)).toHaveLength(20)
   expect(engine.facts.map(({ kind }) => kind)).toEqual(Array(25).fill('accepted'))
 })

@@ -48,7 +48,7 @@ test(
       relay.dropAll()
       const ids: string[] = []
       for (let n = 0; n < 20; n++) ids.push(await engine.send({ to: [`n${n}@round${time}.test`] }))
-      await expect.poll(() => engine.unusable, { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => engine.unusable).toBe(1)
       await engine.advance(10 + 3_600 * (time % 5))
       if (time % 2 === 1) {
         await engine.stopWorker(1_000)

@@ -23,7 +23,7 @@ async function sendAndCapture(): Promise<Buffer> {
   })
   const captured = () =>
     database.db.selectFrom('captured_messages').select('content').where('email_id', '=', emailId).executeTakeFirst()
-  await expect.poll(captured, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(captured).toBeDefined()
   return (await captured())?.content ?? expect.fail('it was captured a moment ago')
 }
 

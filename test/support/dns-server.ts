@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import { type Resolve, resolveWith } from '../../server/network/name-resolution.ts'
 import { type DnsQuery, type DnsRecords, type DnsType, parseQuery, rcode, recordsOf, response } from './dns-packets.ts'
+import { patienceMs } from './patience.ts'
 
 /** A name server that fails or says nothing. */
 export type DnsFailure = 'failure' | 'silence'
@@ -64,7 +65,7 @@ export async function startDnsServer({ port = 0 }: { port?: number } = {}): Prom
   await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve))
 
   const address = `127.0.0.1:${socket.address().port}`
-  const resolver = new Resolver({ timeout: 2_000, tries: 1 })
+  const resolver = new Resolver({ timeout: patienceMs, tries: 1 })
   resolver.setServers([address])
   const stop = () => close(socket)
 

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import { SMTPServer } from 'smtp-server'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
@@ -103,6 +104,12 @@ export type MailEngine = AsyncDisposable & {
   tick(seconds: number): Promise<void>
   /** The statuses of an email and its recipients, once `enough` of them satisfies the test. */
   statusOf(emailId: string, enough: (seen: EmailState) => boolean): Promise<EmailState>
+  /**
+   * Lets time pass until nothing is left to do for some emails: each time until the next email is due. While one is due,
+   * or in the hands of a worker, time stands still, so that a slow machine makes as many attempts as a fast one. Rejects
+   * when nothing has moved for `patienceMs`.
+   */
+  untilDone(emailIds: readonly string[]): Promise<void>
   timelineOf(emailId: string): Promise<{ position: number | null; type: string; detail: string | null }[]>
   /** The types of the events about an email, in order. */
   eventsOf(emailId: string): Promise<string[]>
@@ -115,7 +122,7 @@ export type MailEngine = AsyncDisposable & {
 export type EmailState = { status: string; recipients: string[]; attempts: number[] }
 
 /** Whether nothing is left to be done for an email. */
-export const isDone = ({ status }: EmailState) => !['queued', 'sending', 'scheduled'].includes(status)
+export const isDone = ({ status }: Pick<EmailState, 'status'>) => !['queued', 'sending', 'scheduled'].includes(status)
 
 /** As checks of its records would have it. */
 export async function setStatus({ db, domainId }: MailEngine, status: 'pending' | 'verified' | 'failed') {
@@ -197,6 +204,11 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
   }
   let worker = runWorker()
 
+  async function advance(seconds: number): Promise<void> {
+    await queueClock.setTime(queueClock.now() + seconds * 1000)
+    worker.wake()
+  }
+
   return {
     db,
     connectionString,
@@ -224,10 +236,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
       worker.wake()
       return id
     },
-    async advance(seconds) {
-      await queueClock.setTime(queueClock.now() + seconds * 1000)
-      worker.wake()
-    },
+    advance,
     async tick(seconds) {
       await queueClock.tick(seconds * 1000)
       worker.wake()
@@ -240,6 +249,21 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
         if (performance.now() > deadline) throw new Error(`the email stays at ${JSON.stringify(seen)}`)
         // What was sent is written down within milliseconds; the database is asked until it is.
         await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    },
+    async untilDone(emailIds) {
+      let [seen, since] = ['', performance.now()]
+      for (;;) {
+        const emails = await db.selectFrom('emails').select(['id', 'status']).where('id', 'in', emailIds).execute()
+        if (emails.length < emailIds.length) throw new Error('some of these emails are not there')
+        const left = emails.filter((email) => !isDone(email))
+        if (left.length === 0) return
+        const seconds = await secondsUntilDue(db)
+        const looks = JSON.stringify({ seconds, left })
+        if (looks !== seen) [seen, since] = [looks, performance.now()]
+        if (performance.now() - since > patienceMs) throw new Error(`nothing moves any more: ${looks}`)
+        if (seconds !== null && seconds > 0) await advance(Math.ceil(seconds))
+        else await new Promise((resolve) => setTimeout(resolve, 10))
       }
     },
     timelineOf: (emailId) =>
@@ -282,6 +306,15 @@ async function stateOf(db: Db, emailId: string): Promise<EmailState> {
     recipients: rows.map(({ status }) => status),
     attempts: rows.map(({ attempt_count }) => attempt_count),
   }
+}
+
+/** Seconds until the first email that nobody has claimed is due; null: all are claimed. */
+async function secondsUntilDue(db: Db): Promise<number | null> {
+  const { rows } = await sql<{ seconds: number | null }>`
+    SELECT extract(epoch FROM min(start_after) - pgboss.job_now())::float AS seconds
+    FROM pgboss.job WHERE name = 'emails' AND state < 'active'
+  `.execute(db)
+  return rows[0]?.seconds ?? null
 }
 
 async function seedDomain(

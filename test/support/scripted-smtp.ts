@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { type CertificateName, certificate } from './certificates.ts'
+import { patienceMs } from './patience.ts'
 import {
   type ScriptedMessage,
   ScriptedSession,
@@ -33,7 +34,7 @@ export type ScriptedSmtp = AsyncDisposable & {
   readonly mostOpen: number
   /** What it does at a stage from now on. */
   at(stage: SmtpStage, script: SmtpScript | SmtpReaction): void
-  /** Resolves when it has been at a stage so many times in all. Default: once. */
+  /** Resolves when it has been at a stage so many times in all. Default: once. Rejects after `patienceMs`. */
   reached(stage: SmtpStage, times?: number): Promise<void>
   /** Says something that nobody asked for on all connections that are open. */
   say(text: string): void
@@ -120,9 +121,14 @@ export async function startScriptedSmtp(options: ScriptedSmtpOptions = {}): Prom
     },
     at: (stage, script) => void scripts.set(stage, script),
     reached: (stage, times = 1) =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          reject(new Error(`the server was ${counts.get(stage) ?? 0} of ${times} times at ${stage}`))
+        }, patienceMs)
         const look = () => {
           if ((counts.get(stage) ?? 0) < times) return
+          clearTimeout(timer)
           waiting.delete(look)
           resolve()
         }
