@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
@@ -70,11 +69,11 @@ const messagesTo = (name: string) =>
   server.messages.filter(({ recipients }) => recipients[0]?.address.startsWith(`${name}.`))
 
 async function untilDone(id: string, status: 'sending' | 'completed'): Promise<void> {
-  const isDone = async () =>
-    status === 'completed'
-      ? (await service.client.succeed(contract.campaigns.get, { params: { id } })).status === status
-      : (await countOf('sending')) === 0
-  while (!(await isDone())) await delay(20)
+  if (status === 'sending') await expect.poll(() => countOf(status)).toBe(0)
+  else {
+    const campaign = () => service.client.succeed(contract.campaigns.get, { params: { id } })
+    await expect.poll(campaign).toMatchObject({ status })
+  }
 }
 
 async function countOf(status: 'sending'): Promise<number> {
