@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { type KeysOfOnePermission, keysOfOnePermission } from '../support/api-keys.ts'
 import { type Answer, createTestClient, type SendOptions, type TestClient } from '../support/client.ts'
 import { createTestTime } from '../support/clock.ts'
 import {
@@ -61,12 +62,14 @@ function call(
 
 describe('on a service that is well', () => {
   let service: TestService
+  let only: KeysOfOnePermission
   let client: TestClient
   let fixtures: Fixtures
 
   beforeAll(async () => {
     // Time stands still, so that no window of the rate limit ends in the middle of a test.
     service = await startTestService({ roles: { worker: false }, time: createTestTime() })
+    only = await keysOfOnePermission(service)
     client = service.client
     fixtures = createFixtures(service)
   })
@@ -107,7 +110,7 @@ describe('on a service that is well', () => {
   })
 
   test.each(declaring(401))('%s refuses a key that may do everything else with 401', async (_, operation) => {
-    const others = Object.entries(service.keys.only).filter(([permission]) => permission !== operation.permission)
+    const others = Object.entries(only).filter(([permission]) => permission !== operation.permission)
     for (const [, key] of others) {
       const answer = await call(client, operation, { fixtures, key })
       expect([answer.status, codeOf(answer)]).toEqual([401, 'authentication_error'])

@@ -1,4 +1,3 @@
-import { type KeyPermission, keyPermissions } from '../../contract/permissions.ts'
 import type { NewKey } from '../../server/api-keys/service.ts'
 import { type App, startApp } from '../../server/app.ts'
 import type { Config } from '../../server/config/config.ts'
@@ -19,8 +18,6 @@ export type TestKeys = {
   /** May read everything. */
   read: string
   revoked: string
-  /** Each may do one thing. */
-  only: Readonly<Record<KeyPermission, string>>
   /** Of another account. */
   other: string
   /** Of an account that may send one request a minute. */
@@ -188,9 +185,6 @@ async function createKeys({ db }: TestDatabase, clock: Clock): Promise<Pick<Worl
   const make = (key: Partial<NewKey>) =>
     apiKeys.create(db, { accountId: ours.id, mode: 'live', permissions: ['full_access'], name: 'A key', ...key })
   const secretOf = async (key: Partial<NewKey> = {}) => (await make(key)).key
-  const only = keyPermissions.map(
-    async (permission) => [permission, await secretOf({ permissions: [permission] })] as const,
-  )
   const revoked = await make({})
   await apiKeys.revoke(db, revoked.id)
   const keys: TestKeys = {
@@ -198,7 +192,6 @@ async function createKeys({ db }: TestDatabase, clock: Clock): Promise<Pick<Worl
     test: await secretOf({ mode: 'test' }),
     read: await secretOf({ permissions: ['read_access'] }),
     revoked: revoked.key,
-    only: Object.fromEntries(await Promise.all(only)) as Record<KeyPermission, string>,
     other: await secretOf({ accountId: theirs.id }),
     limited: await secretOf({ accountId: limited.id }),
   }
