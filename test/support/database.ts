@@ -38,7 +38,9 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const name = `${inject('databasePrefix')}_${randomBytes(6).toString('hex')}`
   const connectionString = withDatabase(inject('databaseServer'), name)
   const errors: Error[] = []
-  await administer((admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')}`))
+  await administer((admin) =>
+    admin.query(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} ${inject('cloneStrategy')}`),
+  )
   const db = connect({
     connectionString,
     max: 10,
