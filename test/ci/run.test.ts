@@ -73,6 +73,45 @@ test('fails when a judge fails, whatever the tests say', async () => {
   expect(lines.at(-1)).toBe('4400 passed, 0 failed, 0 skipped')
 })
 
+test('fails when a client fails, which is tried beside the other judges, and shows what it said', async () => {
+  const { code, lines } = await runCi({
+    test: tally('4400 0 0'),
+    'test:clients:go': 'echo It does not compile.; exit 4',
+  })
+  expect(code).toBe(4)
+  expect(lines).toContain('It does not compile.')
+  expect(lines).not.toContain('== a Rust client from the published spec')
+  expect(lines.at(-1)).toBe('4400 passed, 0 failed, 0 skipped')
+})
+
+test('shows what the clients said in one piece, after the judges beside them', async () => {
+  const { lines } = await runCi({
+    test: tally('4400 0 0'),
+    'test:clients:python': `touch ${directory}/begun; echo Python is right.`,
+    'test:schemathesis': `until [ -e ${directory}/begun ]; do sleep 0.01; done; echo Schemathesis is right.`,
+  })
+  expect(lines.filter((line) => line.endsWith('is right.'))).toEqual(['Schemathesis is right.', 'Python is right.'])
+})
+
+test('ends the clients when a judge fails beside them', async () => {
+  const pid = join(directory, 'pid')
+  const { code } = await runCi({
+    test: tally('4400 0 0'),
+    'test:clients:python': `echo $$ > ${pid}; exec sleep 600`,
+    'test:schemathesis': `until [ -s ${pid} ]; do sleep 0.01; done; exit 3`,
+  })
+  expect(code).toBe(3)
+  const isAlive = (id: number) => {
+    try {
+      return process.kill(id, 0)
+    } catch {
+      return false
+    }
+  }
+  const client = Number(await readFile(pid, 'utf8'))
+  await expect.poll(() => isAlive(client)).toBe(false)
+})
+
 test('fails when no suite tells of a test', async () => {
   const { code, lines } = await runCi({})
   expect(code).toBe(1)
