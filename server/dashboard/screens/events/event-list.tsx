@@ -86,7 +86,7 @@ export function EventList() {
         }
         notice={
           <>
-            {isOldestFirst && (
+            {isOldestFirst && list.error === null && (
               <Text c="dimmed" mb="sm">
                 What happened to it, oldest first.
               </Text>

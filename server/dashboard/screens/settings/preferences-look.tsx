@@ -35,7 +35,10 @@ export function PreferencesLook({ name, accentColor, text }: Props) {
       <div className="look-topics">
         {topics.map(({ id, name: topic, description, default: unchosen }) => (
           <p key={id}>
-            <span className="look-box" style={unchosen === 'opt_out' ? { background } : {}} /> {topic}
+            <span className="look-box" style={unchosen === 'opt_out' ? button : {}}>
+              {unchosen === 'opt_out' && '✓'}
+            </span>{' '}
+            {topic}
             {description !== null && <small>{description}</small>}
           </p>
         ))}

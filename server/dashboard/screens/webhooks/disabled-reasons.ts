@@ -4,7 +4,7 @@ type Reason = NonNullable<RowOf<'GET /v1/webhooks'>['disabledReason']>
 
 /** Why a webhook is disabled, to stand behind "because". */
 export const disabledReasons: Readonly<Record<Reason, string>> = {
-  manual: 'a request asked for it',
+  manual: 'someone switched it off',
   gone: 'the endpoint answered 410',
   failing: 'it failed for five days',
 }
