@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { createRenderer } from '../../server/rendering/renderer.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
 import { refusal } from '../support/worlds/audiences.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -56,20 +57,24 @@ test('of sending a campaign and deleting its audience at the same time one is re
   expect([...outcomes].filter((one) => !one.endsWith('and not refused'))).toEqual([])
 })
 
-test('whichever of the two is committed later is refused', async () => {
+test('the later of the two waits for the other one, and is refused', async () => {
   const { db, live, campaigns, audiences, addAudience, draft } = world
   const audience = await addAudience(1)
   const id = await draft(audience)
   const deleting = await db.transaction().execute(async (trx) => {
     await campaigns.send(trx, live, id, null)
-    return { done: refusal(audiences.delete(db, live, audience)) }
+    const done = refusal(audiences.delete(db, live, audience))
+    await Promise.race([untilSomebodyWaits(db), done])
+    return { done }
   })
   expect(await deleting.done).toBe('conflict')
   const empty = await addAudience(1)
   const late = await draft(empty)
   const sending = await db.transaction().execute(async (trx) => {
     await audiences.delete(trx, live, empty)
-    return { done: refusal(campaigns.send(db, live, late, null)) }
+    const done = refusal(campaigns.send(db, live, late, null))
+    await Promise.race([untilSomebodyWaits(db), done])
+    return { done }
   })
   expect(await sending.done).toBe('audience_not_found')
 })
