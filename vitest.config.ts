@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { compileCache } from './test/support/compile-cache.ts'
-import { CostReporter } from './test/support/cost-reporter.ts'
+import { CostReporter, costSetup } from './test/support/cost-reporter.ts'
 import { ExercisedReporter } from './test/support/exercised-reporter.ts'
 import { LongTestsFirst } from './test/support/long-tests-first.ts'
 import { patienceMs } from './test/support/patience.ts'
@@ -13,7 +13,7 @@ export default defineConfig({
     // They need a Postfix or a Prometheus, or write into the documents: `npm run test:postfix`,
     // `npm run test:prometheus`, `npm run docs:pictures`.
     exclude: ['test/postfix/**', 'test/prometheus/**', 'test/pictures/**'],
-    setupFiles: process.env.TEST_COSTS === '1' ? ['test/support/costs.ts'] : [],
+    setupFiles: costSetup,
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter(), new TallyReporter(), new CostReporter()],

@@ -38,7 +38,11 @@ test('variants are stored with their content, stay when something else is change
   expect(first.abTest?.variants).toEqual([
     { name: 'A', subject: null, content: null },
     { name: 'B', subject: null, content: { preheader: 'Look', html: contents[1].html, mjml: null, text: null } },
-    { name: 'C', subject: null, content: { preheader: null, html: expect.stringContaining('>C</div>'), mjml, text: 'C' } },
+    {
+      name: 'C',
+      subject: null,
+      content: { preheader: null, html: expect.stringContaining('>C</div>'), mjml, text: 'C' },
+    },
   ])
   expect((await campaigns.update(db, live, id, { name: 'Other' })).abTest).toEqual(first.abTest)
   expect((await campaigns.duplicate(db, live, id)).abTest).toEqual(first.abTest)

@@ -6,7 +6,7 @@ import { createTopicService, type TopicService } from '../../server/topics/servi
 import { live } from '../support/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'
 import { csvFile, zipOf } from '../support/zip.ts'
-import { createImportWorld, type ImportWorld } from './world.ts'
+import { createImportWorld, type ImportWorld } from '../support/worlds/imports.ts'
 
 let world: ImportWorld
 let topics: TopicService

@@ -4,6 +4,9 @@ import type { Reporter, Vitest } from 'vitest/node'
 
 const shown = 10
 
+/** The files that are set up before each file of tests. */
+export const costSetup = process.env.TEST_COSTS === '1' ? ['test/support/costs.ts'] : []
+
 /**
  * With TEST_COSTS=1, tells at the end of a run what it cost: the seconds of processor time of all files with the programs
  * that they ran, of the folders, and of the files that cost most. The PostgreSQL server of the run is not in it.
