@@ -79,32 +79,30 @@ test('beyond its bound the key read longest ago goes', async () => {
   expect(['a', 'b', 'c', 'd'].filter((id) => cache.get(id) !== undefined)).toEqual(['a', 'c', 'd'])
 })
 
-describe('requests at once', () => {
-  test('with one secret share one read', async () => {
-    const { read, resolve, count } = slowRead()
-    const both = [cache.read('secret', read), cache.read('secret', read)]
-    resolve(key('key_1'))
-    expect(await Promise.all(both)).toEqual([key('key_1'), key('key_1')])
-    expect(count()).toBe(1)
-  })
+test('requests at once with one secret share one read', async () => {
+  const { read, resolve, count } = slowRead()
+  const both = [cache.read('secret', read), cache.read('secret', read)]
+  resolve(key('key_1'))
+  expect(await Promise.all(both)).toEqual([key('key_1'), key('key_1')])
+  expect(count()).toBe(1)
+})
 
-  test('with other secrets do not', async () => {
-    const results = [cache.read('a', async () => key('a')), cache.read('b', async () => key('b'))]
-    expect((await Promise.all(results)).map((found) => found?.keyId)).toEqual(['a', 'b'])
-  })
+test('requests at once with other secrets do not', async () => {
+  const results = [cache.read('a', async () => key('a')), cache.read('b', async () => key('b'))]
+  expect((await Promise.all(results)).map((found) => found?.keyId)).toEqual(['a', 'b'])
 })
 
 describe.each([
   ['a notification of the key', () => cache.tellNotified('key_1')],
   ['an empty notification', () => cache.tellNotified('')],
 ])('%s', (_, forget) => {
-  test('forgets the key', async () => {
+  test('a notification makes the cache forget the key', async () => {
     await cache.read('secret', async () => key('key_1'))
     forget()
     expect(cache.get('secret')).toBeUndefined()
   })
 
-  test('has a read that began before not be kept, nor shared with who comes later', async () => {
+  test('a notification keeps a read that began before it from being kept or shared', async () => {
     const before = slowRead()
     const early = cache.read('secret', before.read)
     forget()

@@ -39,48 +39,44 @@ describe('permissions', () => {
   })
 })
 
-describe('the expiry', () => {
-  const expiresAt = new Date('2026-02-01T00:00:00Z')
+const expiresAt = new Date('2026-02-01T00:00:00Z')
 
-  test('must lie ahead', () => {
-    expect(faultsOf({}, { expiresAt: '2026-01-01T00:00:00Z' })).toEqual(['body.expiresAt must lie ahead'])
-    expect(faultsOf({}, { expiresAt: '2026-01-01T01:00:00.001+01:00' })).toEqual([])
-  })
-
-  test('of a key that expires is handed on, and is the latest there is', () => {
-    expect(handOn({ ...full, expiresAt }, { permissions: [] }, now).limits.expiresAt).toEqual(expiresAt)
-    expect(faultsOf({ expiresAt }, { expiresAt: '2026-02-01T00:00:00Z' })).toEqual([])
-    for (const later of [null, '2026-02-01T00:00:00.001Z']) {
-      expect(faultsOf({ expiresAt }, { expiresAt: later })).toEqual([
-        'body.expiresAt must be 2026-02-01T00:00:00.000Z at the latest, when the key expires that makes it',
-      ])
-    }
-  })
+test('the expiry must lie ahead', () => {
+  expect(faultsOf({}, { expiresAt: '2026-01-01T00:00:00Z' })).toEqual(['body.expiresAt must lie ahead'])
+  expect(faultsOf({}, { expiresAt: '2026-01-01T01:00:00.001+01:00' })).toEqual([])
 })
 
-describe('the allowed addresses', () => {
-  const allowedAddresses = ['203.0.113.0/24', '2001:db8::/32']
-
-  test('are kept in canonical form, each once', () => {
-    const { limits } = handOn(full, { permissions: [], allowedAddresses: ['::ffff:10.0.0.1', '10.0.0.1/32'] }, now)
-    expect(limits.allowedAddresses).toEqual(['10.0.0.1'])
-  })
-
-  test('of a key that has such are handed on, and are the most there are', () => {
-    const maker = { ...full, allowedAddresses }
-    expect(handOn(maker, { permissions: [] }, now).limits.allowedAddresses).toEqual(allowedAddresses)
-    expect(faultsOf(maker, { allowedAddresses: ['203.0.113.7', '2001:db8:1::/48'] })).toEqual([])
-    expect(faultsOf(maker, { allowedAddresses: [] })).toEqual([expect.stringContaining('body.allowedAddresses must')])
-    for (const wider of ['203.0.112.0/23', '0.0.0.0/0', '::/0', '198.51.100.1']) {
-      expect(faultsOf(maker, { allowedAddresses: ['203.0.113.7', wider] })).toEqual([
-        expect.stringContaining('body.allowedAddresses[1] must be within 203.0.113.0/24, 2001:db8::/32'),
-      ])
-    }
-  })
-
-  test('that are none are told with their place', () => {
-    expect(faultsOf({}, { allowedAddresses: ['10.0.0.1', '10.0.0.300'] })).toEqual([
-      expect.stringContaining('body.allowedAddresses[1] must be an IP address'),
+test('the expiry of a key that expires is handed on, and is the latest there is', () => {
+  expect(handOn({ ...full, expiresAt }, { permissions: [] }, now).limits.expiresAt).toEqual(expiresAt)
+  expect(faultsOf({ expiresAt }, { expiresAt: '2026-02-01T00:00:00Z' })).toEqual([])
+  for (const later of [null, '2026-02-01T00:00:00.001Z']) {
+    expect(faultsOf({ expiresAt }, { expiresAt: later })).toEqual([
+      'body.expiresAt must be 2026-02-01T00:00:00.000Z at the latest, when the key expires that makes it',
     ])
-  })
+  }
+})
+
+const allowedAddresses = ['203.0.113.0/24', '2001:db8::/32']
+
+test('the allowed addresses are kept in canonical form, each once', () => {
+  const { limits } = handOn(full, { permissions: [], allowedAddresses: ['::ffff:10.0.0.1', '10.0.0.1/32'] }, now)
+  expect(limits.allowedAddresses).toEqual(['10.0.0.1'])
+})
+
+test('the allowed addresses of a key that has such are handed on, and are the most there are', () => {
+  const maker = { ...full, allowedAddresses }
+  expect(handOn(maker, { permissions: [] }, now).limits.allowedAddresses).toEqual(allowedAddresses)
+  expect(faultsOf(maker, { allowedAddresses: ['203.0.113.7', '2001:db8:1::/48'] })).toEqual([])
+  expect(faultsOf(maker, { allowedAddresses: [] })).toEqual([expect.stringContaining('body.allowedAddresses must')])
+  for (const wider of ['203.0.112.0/23', '0.0.0.0/0', '::/0', '198.51.100.1']) {
+    expect(faultsOf(maker, { allowedAddresses: ['203.0.113.7', wider] })).toEqual([
+      expect.stringContaining('body.allowedAddresses[1] must be within 203.0.113.0/24, 2001:db8::/32'),
+    ])
+  }
+})
+
+test('allowed addresses that are none are told with their place', () => {
+  expect(faultsOf({}, { allowedAddresses: ['10.0.0.1', '10.0.0.300'] })).toEqual([
+    expect.stringContaining('body.allowedAddresses[1] must be an IP address'),
+  ])
 })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { live } from '../support/scope.ts'
@@ -54,54 +54,52 @@ test('an audience is created, read, changed and listed', async () => {
   expect(await emitted()).toEqual([])
 })
 
-describe('deleting an audience', () => {
-  test('tells of each contact, however many, and keeps the people', async () => {
-    const { db, account, audiences, subscribers, emitted } = world
-    const audience = await audiences.create(db, live(account), { name: 'Large' })
-    const people = await fill(audience.id, 2_500)
-    await audiences.delete(db, live(account), audience.id)
-    expect(await emitted()).toEqual(
-      people.map((subscriberId) => ['contact.deleted', { subscriberId, audienceId: audience.id }]),
-    )
-    expect(await refusal(audiences.get(db, account, audience.id))).toBe('not_found')
-    expect(await subscribers.get(db, account, people[0] ?? '')).toMatchObject({ status: 'active' })
-  })
+test('deleting an audience tells of each contact, however many, and keeps the people', async () => {
+  const { db, account, audiences, subscribers, emitted } = world
+  const audience = await audiences.create(db, live(account), { name: 'Large' })
+  const people = await fill(audience.id, 2_500)
+  await audiences.delete(db, live(account), audience.id)
+  expect(await emitted()).toEqual(
+    people.map((subscriberId) => ['contact.deleted', { subscriberId, audienceId: audience.id }]),
+  )
+  expect(await refusal(audiences.get(db, account, audience.id))).toBe('not_found')
+  expect(await subscribers.get(db, account, people[0] ?? '')).toMatchObject({ status: 'active' })
+})
 
-  test('rolled back, it leaves the list as it was and tells nothing', async () => {
-    const { db, account, audiences, contacts, emitted } = world
-    const audience = await audiences.create(db, live(account), { name: 'Kept' })
-    await fill(audience.id, 3)
-    const undone = inTransaction(db, async (trx) => {
-      await audiences.delete(trx, live(account), audience.id)
-      throw new Error('undo')
-    })
-    await expect(undone).rejects.toThrow('undo')
-    expect((await contacts.list(db, account, audience.id, { limit: 10 })).data).toHaveLength(3)
-    expect(await emitted()).toEqual([])
+test('deleting an audience, rolled back, leaves the list as it was and tells nothing', async () => {
+  const { db, account, audiences, contacts, emitted } = world
+  const audience = await audiences.create(db, live(account), { name: 'Kept' })
+  await fill(audience.id, 3)
+  const undone = inTransaction(db, async (trx) => {
+    await audiences.delete(trx, live(account), audience.id)
+    throw new Error('undo')
   })
+  await expect(undone).rejects.toThrow('undo')
+  expect((await contacts.list(db, account, audience.id, { limit: 10 })).data).toHaveLength(3)
+  expect(await emitted()).toEqual([])
+})
 
-  test('while people are added and unsubscribe tells of every one who was on it', async () => {
-    const { db, account, audiences, contacts, subscribers, emitted } = world
-    for (let round = 0; round < 10; round++) {
-      const audience = await audiences.create(db, live(account), { name: 'Race' })
-      const people = await fill(audience.id, 5)
-      const email = `late-${round}@example.com`
-      const results = await Promise.all([
-        refusal(audiences.delete(db, live(account), audience.id)),
-        refusal(contacts.add(db, live(account), audience.id, { email })),
-        ...people.map((id) => refusal(subscribers.unsubscribe(db, live(account), id))),
-      ])
-      expect(['not refused', 'not_found']).toEqual(expect.arrayContaining(results))
-      expect(results[0]).toBe('not refused')
-      const on = new Set<string>()
-      for (const [type, data] of await emitted()) {
-        const { subscriberId } = data as { subscriberId: string }
-        if (type === 'contact.created') on.add(subscriberId)
-        if (type === 'contact.deleted') expect(people.includes(subscriberId) || on.delete(subscriberId)).toBe(true)
-      }
-      expect([...on]).toEqual([])
+test('deleting an audience while people are added and unsubscribe tells of every one who was on it', async () => {
+  const { db, account, audiences, contacts, subscribers, emitted } = world
+  for (let round = 0; round < 10; round++) {
+    const audience = await audiences.create(db, live(account), { name: 'Race' })
+    const people = await fill(audience.id, 5)
+    const email = `late-${round}@example.com`
+    const results = await Promise.all([
+      refusal(audiences.delete(db, live(account), audience.id)),
+      refusal(contacts.add(db, live(account), audience.id, { email })),
+      ...people.map((id) => refusal(subscribers.unsubscribe(db, live(account), id))),
+    ])
+    expect(['not refused', 'not_found']).toEqual(expect.arrayContaining(results))
+    expect(results[0]).toBe('not refused')
+    const on = new Set<string>()
+    for (const [type, data] of await emitted()) {
+      const { subscriberId } = data as { subscriberId: string }
+      if (type === 'contact.created') on.add(subscriberId)
+      if (type === 'contact.deleted') expect(people.includes(subscriberId) || on.delete(subscriberId)).toBe(true)
     }
-  })
+    expect([...on]).toEqual([])
+  }
 })
 
 test("another account's audience does not exist", async () => {

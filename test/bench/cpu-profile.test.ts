@@ -1,26 +1,24 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { packageOf, parseCpuProfile, summarise } from '../../scripts/bench/cpu-profile.ts'
 
-describe('a function belongs to', () => {
-  test.each([
-    ['its package', 'file:///app/node_modules/pg/lib/client.js', 'pg'],
-    ['its package with a scope', 'file:///app/node_modules/@ts-rest/core/index.js', '@ts-rest/core'],
-    ['the innermost package', 'file:///app/node_modules/a/node_modules/b/b.js', 'b'],
-    [
-      'a room of the service',
-      'file:///app/server/webhook-delivery/settlement/settle-attempts.ts',
-      'server/webhook-delivery/',
-    ],
-    ['the service', 'file:///app/server/app.ts', 'server/'],
-    ['Node', 'node:net', 'node'],
-  ])('%s', (_, url, expected) => {
-    expect(packageOf(url, 'f')).toBe(expected)
-  })
+test.each([
+  ['its package', 'file:///app/node_modules/pg/lib/client.js', 'pg'],
+  ['its package with a scope', 'file:///app/node_modules/@ts-rest/core/index.js', '@ts-rest/core'],
+  ['the innermost package', 'file:///app/node_modules/a/node_modules/b/b.js', 'b'],
+  [
+    'a room of the service',
+    'file:///app/server/webhook-delivery/settlement/settle-attempts.ts',
+    'server/webhook-delivery/',
+  ],
+  ['the service', 'file:///app/server/app.ts', 'server/'],
+  ['Node', 'node:net', 'node'],
+])('a function belongs to %s', (_, url, expected) => {
+  expect(packageOf(url, 'f')).toBe(expected)
+})
 
-  test('the engine, when it has no file', () => {
-    expect(packageOf('', 'writev')).toBe('engine')
-    expect(packageOf('', '(garbage collector)')).toBe('(garbage collector)')
-  })
+test('a function belongs to the engine, when it has no file', () => {
+  expect(packageOf('', 'writev')).toBe('engine')
+  expect(packageOf('', '(garbage collector)')).toBe('(garbage collector)')
 })
 
 test('self times are added up by function and by package, without the time of rest', () => {

@@ -31,7 +31,7 @@ async function answers(count: number): Promise<string[]> {
 const envelope = 'MAIL FROM:<a@sender.example>\r\nRCPT TO:<b@recipients.example>\r\nDATA\r\n'
 const message = 'Subject: Hello\r\n\r\nHello.\r\n..\r\nBye'
 
-test('takes messages, whatever parts they come in', async () => {
+test('the mail sink takes messages, whatever parts they come in', async () => {
   expect(await answers(1)).toEqual(['220 sink.test ESMTP'])
   const all = `EHLO client.example\r\n${envelope}${message}\r\n.\r\n${envelope}${message}\r\n.\r\nQUIT\r\n`
   for (const [at, character] of [...all].entries()) {
@@ -52,7 +52,7 @@ test('takes messages, whatever parts they come in', async () => {
   expect(await sink.messages()).toEqual({ meanBytes: message.length, sample: message })
 })
 
-test('answers no message while it is held, and all when it is released', async () => {
+test('the mail sink answers no message while it is held, and all when it is released', async () => {
   await sink.hold()
   socket.write(`${envelope}${message}\r\n.\r\n`)
   expect(await answers(4)).toEqual(['220 sink.test ESMTP', '250 2.1.0 OK', '250 2.1.5 OK', '354 Go ahead'])

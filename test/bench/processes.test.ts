@@ -75,22 +75,20 @@ test('what programs of one name used is added up, also when they have ended', as
   expect(usage?.peakBytes).toBeGreaterThanOrEqual(memory)
 })
 
-describe('no program stays behind', () => {
-  test('no program stays behind when all are ended', async () => {
-    const pids = [await startParrot(), await startParrot()].map(({ pid }) => pid)
-    await processes[Symbol.asyncDispose]()
-    expect(pids.map(isAlive)).toEqual([false, false])
-    await expect(startParrot()).rejects.toThrow('the benchmark is ending')
-  })
+test('no program stays behind when all are ended', async () => {
+  const pids = [await startParrot(), await startParrot()].map(({ pid }) => pid)
+  await processes[Symbol.asyncDispose]()
+  expect(pids.map(isAlive)).toEqual([false, false])
+  await expect(startParrot()).rejects.toThrow('the benchmark is ending')
+})
 
-  test('no program stays behind when the benchmark is killed', async () => {
-    const owner = spawn(process.execPath, [fileURLToPath(import.meta.resolve('./parrot-owner.ts'))], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = await once(owner.stdout, 'data')
-    const pid = Number(line)
-    expect(isAlive(pid)).toBe(true)
-    owner.kill('SIGKILL')
-    await vi.waitUntil(() => !isAlive(pid), { timeout: 10_000 })
+test('no program stays behind when the benchmark is killed', async () => {
+  const owner = spawn(process.execPath, [fileURLToPath(import.meta.resolve('./parrot-owner.ts'))], {
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const [line] = await once(owner.stdout, 'data')
+  const pid = Number(line)
+  expect(isAlive(pid)).toBe(true)
+  owner.kill('SIGKILL')
+  await vi.waitUntil(() => !isAlive(pid), { timeout: 10_000 })
 })

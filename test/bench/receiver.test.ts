@@ -21,23 +21,23 @@ async function post(path: string, options: { origin?: string; signal?: AbortSign
 }
 
 describe('an endpoint', () => {
-  test('answers as the first part of its path says', async () => {
+  test('an endpoint answers as the first part of its path says', async () => {
     expect(await post('/ok/0')).toBe(200)
     expect(await post('/status-503/0')).toBe(503)
     expect(await post('/after-1/0')).toBe(200)
   })
 
-  test('that fails one request in three fails the third, each path by itself', async () => {
+  test('an endpoint that fails one request in three fails the third, each path by itself', async () => {
     const statuses: number[] = []
     for (const path of ['a', 'a', 'b', 'a', 'a', 'b', 'b']) statuses.push(await post(`/after-1-failing-3/${path}`))
     expect(statuses).toEqual([200, 200, 200, 500, 200, 200, 500])
   })
 
-  test('that is down closes the connection', async () => {
+  test('an endpoint that is down closes the connection', async () => {
     await expect(post('/down/0')).rejects.toThrow('fetch failed')
   })
 
-  test('that hangs has got the request and does not answer', async () => {
+  test('an endpoint that hangs has got the request and does not answer', async () => {
     const giveUp = new AbortController()
     const answered = post('/hang/0', { signal: giveUp.signal })
     await receiver.until('hang', 1)
@@ -55,7 +55,7 @@ describe('an endpoint', () => {
     expect(await post('/ok/0')).toBe(200)
   })
 
-  test.runIf(process.platform === 'linux')('answers at another loopback address too', async () => {
+  test.runIf(process.platform === 'linux')('an endpoint answers at another loopback address too', async () => {
     const url = new URL(receiver.url)
     url.hostname = '127.0.0.2'
     await receiver.listenToo(url.hostname)
@@ -64,21 +64,19 @@ describe('an endpoint', () => {
   })
 })
 
-describe('a load', () => {
-  const request = { method: 'POST' as const, path: '/ok/0', headers: {}, body: '{}' }
-  const options = () => ({ origins: [receiver.url], requests: [request], seconds: 600, connections: 3 })
+const request = { method: 'POST' as const, path: '/ok/0', headers: {}, body: '{}' }
+const options = () => ({ origins: [receiver.url], requests: [request], seconds: 600, connections: 3 })
 
-  test.each([{ rate: 1_000 }, {}])('ends after so many requests, at %o', async (rate) => {
-    const { latencies } = await load.run({ ...options(), ...rate, count: 20 }, 200)
-    expect(latencies).toHaveLength(20)
-    expect(await receiver.count('ok')).toBe(20)
-  })
+test.each([{ rate: 1_000 }, {}])('a load ends after so many requests, at %o', async (rate) => {
+  const { latencies } = await load.run({ ...options(), ...rate, count: 20 }, 200)
+  expect(latencies).toHaveLength(20)
+  expect(await receiver.count('ok')).toBe(20)
+})
 
-  test('ends when it is told to, and has an answer to all it has sent', async () => {
-    const running = load.run(options(), 200)
-    await receiver.until('ok', 10)
-    await load.stop()
-    const { latencies } = await running
-    expect(latencies).toHaveLength(await receiver.count('ok'))
-  })
+test('a load ends when it is told to, and has an answer to all it has sent', async () => {
+  const running = load.run(options(), 200)
+  await receiver.until('ok', 10)
+  await load.stop()
+  const { latencies } = await running
+  expect(latencies).toHaveLength(await receiver.count('ok'))
 })

@@ -60,20 +60,18 @@ describe('at the terminal', () => {
   })
 })
 
-describe('RESULTS.md', () => {
-  const drain = toMarkdown(result, about, machine)
+const drain = toMarkdown(result, about, machine)
 
-  test('names the machine and holds the tables', () => {
-    expect(drain).toContain('2026-03-01: A CPU, 2 cores, 24 GiB, linux 6, Node v24.0.0, PostgreSQL 18.4.')
-    expect(drain).toContain('| service to bare POSTs | 0.34 | ≥ 0.4 | NOT MET |')
-  })
+test('RESULTS.md names the machine and holds the tables', () => {
+  expect(drain).toContain('2026-03-01: A CPU, 2 cores, 24 GiB, linux 6, Node v24.0.0, PostgreSQL 18.4.')
+  expect(drain).toContain('| service to bare POSTs | 0.34 | ≥ 0.4 | NOT MET |')
+})
 
-  test('keeps the sections of other benchmarks, in the order of all', () => {
-    const names = ['drain', 'flow', 'api']
-    const first = withSections('', { api: '## api\n\nold', drain: '## drain\n\nold' }, names)
-    const second = withSections(first, { drain: '## drain\n\nnew', flow: '## flow\n\nnew' }, names)
-    expect(second.match(/^## .*\n\n.*$/gm)).toEqual(['## drain\n\nnew', '## flow\n\nnew', '## api\n\nold'])
-    expect(second.match(/^# /gm)).toHaveLength(1)
-    expect(withSections(second, {}, names)).toBe(second)
-  })
+test('RESULTS.md keeps the sections of other benchmarks, in the order of all', () => {
+  const names = ['drain', 'flow', 'api']
+  const first = withSections('', { api: '## api\n\nold', drain: '## drain\n\nold' }, names)
+  const second = withSections(first, { drain: '## drain\n\nnew', flow: '## flow\n\nnew' }, names)
+  expect(second.match(/^## .*\n\n.*$/gm)).toEqual(['## drain\n\nnew', '## flow\n\nnew', '## api\n\nold'])
+  expect(second.match(/^# /gm)).toHaveLength(1)
+  expect(withSections(second, {}, names)).toBe(second)
 })

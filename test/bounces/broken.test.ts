@@ -47,17 +47,17 @@ function expectNoMoreThan(whole: string, broken: string): void {
 const beginningsOf = (text: string) => text.split('\n').map((_, index, lines) => lines.slice(0, index).join('\n'))
 
 describe.each(notifications)('$name', ({ text }) => {
-  test('that is cut off after any line tells no more, or is kept', () => {
+  test('a notification that is cut off after any line tells no more, or is kept', () => {
     for (const beginning of beginningsOf(text)) expectNoMoreThan(text, beginning)
   })
 
-  test('without the fields that name its recipients tells no more, or is kept', () => {
+  test('a notification without the fields that name its recipients tells no more, or is kept', () => {
     const fields = /^(x-failed-recipients|(final|original|x-actual)-recipient)[ \t]*:.*\n([ \t].*\n)*/gim
     expectNoMoreThan(text, text.replace(fields, ''))
     expectNoMoreThan(text, text.replace(/^x-failed-recipients[ \t]*:.*\n/gim, ''))
   })
 
-  test('without its structure tells no more, or is kept', () => {
+  test('a notification without its structure tells no more, or is kept', () => {
     expectNoMoreThan(text, text.replace(/^content-type[ \t]*:.*\n([ \t].*\n)*/im, ''))
   })
 })

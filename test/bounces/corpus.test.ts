@@ -108,7 +108,7 @@ test('every message is in the table', () => {
 })
 
 describe.each(Object.entries(expected))('%s', (name, says) => {
-  test('says the same with CRLF and with LF', () => {
+  test('a message says the same with CRLF and with LF', () => {
     const text = fileOf(name)
     expect(summaryOf(readNotification(Buffer.from(text.replaceAll('\n', '\r\n'))))).toEqual(says)
     expect(summaryOf(readNotification(Buffer.from(text)))).toEqual(says)

@@ -105,7 +105,7 @@ const counted = async (kind: string) => {
 }
 
 describe('a notification', () => {
-  test('is written down once, however often it comes', async () => {
+  test('a notification is written down once, however often it comes', async () => {
     const emailId = await sentTo('ada@example.org')
     for (let time = 0; time < 2; time++) await send({ to: returnPath(emailId), raw: corpus('postfix-user-unknown') })
     expect(await statusesOf(emailId)).toEqual(['bounced'])
@@ -115,13 +115,13 @@ describe('a notification', () => {
     expect(await counted('dsn')).toBe(2)
   })
 
-  test('changes those it names, and no other', async () => {
+  test('a notification changes those it names, and no other', async () => {
     const emailId = await sentTo('eve@example.org', 'ada@example.org', 'bob@example.net')
     await send({ to: returnPath(emailId), raw: corpus('postfix-two-recipients') })
     expect(await statusesOf(emailId)).toEqual(['accepted', 'bounced', 'bounced'])
   })
 
-  test('of the copy of one recipient changes nobody else, whoever it names', async () => {
+  test('a notification of the copy of one recipient changes nobody else, whoever it names', async () => {
     const emailId = await sentTo('eve@example.org', 'ada@example.org', 'bob@example.net')
     await send({ to: returnPath(emailId, 0), raw: corpus('postfix-two-recipients') })
     expect(await statusesOf(emailId)).toEqual(['bounced', 'accepted', 'accepted'])
@@ -130,14 +130,14 @@ describe('a notification', () => {
     expect(await statusesOf(emailId)).toEqual(['bounced', 'accepted', 'complained'])
   })
 
-  test('comes back whatever the letter case of the address, and from any host', async () => {
+  test('a notification comes back whatever the letter case of the address, and from any host', async () => {
     const emailId = await sentTo('ada@example.org')
     const to = tokens.returnPath({ emailId, position: null }, 'mail.elsewhere.example').toUpperCase()
     await send({ to, raw: corpus('dovecot-delivered') })
     expect(await statusesOf(emailId)).toEqual(['delivered'])
   })
 
-  test('is of the email whose token is in the message that came back', async () => {
+  test('a notification is of the email whose token is in the message that came back', async () => {
     const [forwarder, emailId] = [await sentTo('postmaster@relay.example'), await sentTo('ada@example.org')]
     const raw = corpus('forwarded').replace('token0123456789', tokens.copy({ emailId, position: null }))
     await send({ to: returnPath(forwarder), raw })
@@ -145,13 +145,13 @@ describe('a notification', () => {
     expect(await statusesOf(forwarder)).toEqual(['accepted'])
   })
 
-  test('that carries the token of nobody is of the email it came back to', async () => {
+  test('a notification that carries the token of nobody is of the email it came back to', async () => {
     const emailId = await sentTo('ada@example.org')
     await send({ to: returnPath(emailId), raw: corpus('forwarded') })
     expect(await statusesOf(emailId)).toEqual(['bounced'])
   })
 
-  test('of a complaint finds the recipient by the unsubscribe link in their copy', async () => {
+  test('a notification of a complaint finds the recipient by the unsubscribe link in their copy', async () => {
     const emailId = await sentTo('eve@example.org', 'ada@example.org')
     const token = tokens.unsubscribe({ emailId, position: 1, accountId, address: `${'a'.repeat(60)}@example.org` })
     const raw = corpus('arf-redacted').replace('unsubscribe-token_1', token)
@@ -160,13 +160,13 @@ describe('a notification', () => {
     expect(await eventsOf(emailId)).toEqual(['email.complained'])
   })
 
-  test('of an email that is gone is taken and forgotten', async () => {
+  test('a notification of an email that is gone is taken and forgotten', async () => {
     await send({ to: returnPath(newId('email', new Date())), raw: corpus('qmail') })
     expect(await counted('gone')).toBe(1)
     expect(await db.selectFrom('inbound_messages').select('id').execute()).toEqual([])
   })
 
-  test('may carry a long message back behind it', async () => {
+  test('a notification may carry a long message back behind it', async () => {
     const emailId = await sentTo('ada@example.org')
     const original = Buffer.alloc(15_000_000, `${'x'.repeat(76)}\r\n`)
     await send({ to: returnPath(emailId), raw: Buffer.concat([Buffer.from(corpus('qmail')), original]) })
@@ -185,20 +185,26 @@ describe('a notification', () => {
 describe('a mailbox that is of no email', () => {
   const fbl = 'FBL@Mail.Example.com'
 
-  test.each(['arf-yahoo', 'arf-redacted'])('takes %s by the token in it', async (name) => {
-    const emailId = await sentTo('eve@example.org', 'ada@example.org')
-    const raw = corpus(name).replace('token0123456789', tokens.copy({ emailId, position: 1 }))
-    await send({ to: fbl, raw })
-    expect(await statusesOf(emailId)).toEqual(['accepted', 'complained'])
-  })
+  test.each(['arf-yahoo', 'arf-redacted'])(
+    'a mailbox that is of no email takes %s by the token in it',
+    async (name) => {
+      const emailId = await sentTo('eve@example.org', 'ada@example.org')
+      const raw = corpus(name).replace('token0123456789', tokens.copy({ emailId, position: 1 }))
+      await send({ to: fbl, raw })
+      expect(await statusesOf(emailId)).toEqual(['accepted', 'complained'])
+    },
+  )
 
-  test.each(['return-path-only', 'arf-microsoft-jmrp'])('takes %s by the return path in it', async (name) => {
-    const emailId = await sentTo('eve@example.org', 'ada@example.org')
-    await send({ to: fbl, raw: corpus(name).replaceAll('b.token@send.example.com', returnPath(emailId, 1)) })
-    expect(await statusesOf(emailId)).toEqual(['accepted', 'complained'])
-  })
+  test.each(['return-path-only', 'arf-microsoft-jmrp'])(
+    'a mailbox that is of no email takes %s by the return path in it',
+    async (name) => {
+      const emailId = await sentTo('eve@example.org', 'ada@example.org')
+      await send({ to: fbl, raw: corpus(name).replaceAll('b.token@send.example.com', returnPath(emailId, 1)) })
+      expect(await statusesOf(emailId)).toEqual(['accepted', 'complained'])
+    },
+  )
 
-  test('keeps what is of no email for the operator', async () => {
+  test('a mailbox that is of no email keeps what is of no email for the operator', async () => {
     for (const name of ['arf-yahoo', 'person']) await send({ to: 'postmaster@mail.example.com', raw: corpus(name) })
     const rows = await db.selectFrom('inbound_messages').selectAll().orderBy('id').execute()
     const owner = { account_id: null, email_id: null, recipients: ['postmaster@mail.example.com'] }
@@ -209,7 +215,7 @@ describe('a mailbox that is of no email', () => {
     expect([await counted('unmatched'), await counted('unreadable')]).toEqual([1, 1])
   })
 
-  test('keeps the newest hundred', async () => {
+  test('a mailbox that is of no email keeps the newest hundred', async () => {
     const ids = Array.from({ length: 100 }, () => newId('inboundMessage', new Date(Date.now() - 60_000)))
     const older = {
       account_id: null,
@@ -251,7 +257,7 @@ describe('a mailbox that is of no email', () => {
 })
 
 describe('what is not understood', () => {
-  test('is kept for people of the account to see, with the reason', async () => {
+  test('what is not understood is kept for people of the account to see, with the reason', async () => {
     const emailId = await sentTo('ada@example.org')
     await send({ to: returnPath(emailId), raw: corpus('person') })
     const { data } = await createInboundMessageService().list(db, live(accountId), { limit: 20 })
@@ -274,7 +280,7 @@ describe('what is not understood', () => {
     expect(await counted('unmatched')).toBe(1)
   })
 
-  test('is kept for the operator where its email is gone', async () => {
+  test('what is not understood is kept for the operator where its email is gone', async () => {
     const emailId = newId('email', new Date())
     await send({ to: returnPath(emailId), raw: corpus('person') })
     const rows = await db.selectFrom('inbound_messages').select(['account_id', 'email_id']).execute()
@@ -282,7 +288,7 @@ describe('what is not understood', () => {
     expect(await counted('gone')).toBe(1)
   })
 
-  test('is kept up to a megabyte', async () => {
+  test('what is not understood is kept up to a megabyte', async () => {
     const emailId = await sentTo('ada@example.org')
     await send({
       to: returnPath(emailId),
@@ -307,21 +313,21 @@ describe('a recipient', () => {
     })
   })
 
-  test('that is refused takes nothing from those that are not', async () => {
+  test('a recipient that is refused takes nothing from those that are not', async () => {
     const emailId = await sentTo('ada@example.org')
     const { accepted, rejected } = await send({ to: ['ada@example.org', returnPath(emailId)], raw: corpus('qmail') })
     expect([accepted, rejected]).toEqual([[returnPath(emailId)], ['ada@example.org']])
     expect(await statusesOf(emailId)).toEqual(['bounced'])
   })
 
-  test('is one of ten at most', async () => {
+  test('a message has ten recipients at most', async () => {
     const to = Array.from({ length: 12 }, () => returnPath(newId('email', new Date())))
     const { accepted = [], rejected = [], rejectedErrors = [] } = await send({ to, raw: corpus('qmail') })
     expect([accepted.length, rejected.length]).toEqual([10, 2])
     expect(rejectedErrors[0]?.response).toMatch(/^452 4\.5\.3/)
   })
 
-  test('that is guessed costs the connection in the end', async () => {
+  test('a recipient that is guessed costs the connection in the end', async () => {
     const socket = connectSocket(listener.port, '127.0.0.1')
     let answers = ''
     socket.on('data', (data) => {
@@ -369,7 +375,7 @@ test('without the database nothing is taken, and everything later', async () => 
 describe('STARTTLS', () => {
   const options = { ignoreTLS: false, requireTLS: true, tls: { rejectUnauthorized: false } }
 
-  test('is offered with a certificate', async () => {
+  test('STARTTLS is offered with a certificate', async () => {
     const via = await start({ tls })
     const emailId = await sentTo('ada@example.org')
     await send({ to: returnPath(emailId), raw: corpus('qmail'), via, options })
@@ -377,14 +383,14 @@ describe('STARTTLS', () => {
     await via.close(1_000)
   })
 
-  test('is not offered without one', async () => {
+  test('STARTTLS is not offered without one', async () => {
     const emailId = await sentTo('ada@example.org')
     await expect(send({ to: returnPath(emailId), raw: corpus('qmail'), options })).rejects.toMatchObject({
       code: 'ETLS',
     })
   })
 
-  test('with a file that is not there is an error that names the setting', async () => {
+  test('STARTTLS with a file that is not there is an error that names the setting', async () => {
     const starting = start({ tls: { ...tls, keyFile: '/nowhere/key.pem' } })
     await expect(starting).rejects.toThrow(OperatorError)
     await expect(starting).rejects.toThrow('INBOUND_SMTP_TLS_KEY')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createReceiver } from '../../server/bounces/receive.ts'
 import type { Db } from '../../server/database/connection.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
@@ -87,26 +87,27 @@ test.each([
   },
 )
 
-describe('an automatic answer', () => {
-  const reason = 'It tells of a failure, but as an automatic answer, and not of a mail server.'
+const reason = 'It tells of a failure, but as an automatic answer, and not of a mail server.'
 
-  test.each(['vacation-quotes-a-bounce', 'vacation-quotes-a-report', 'appliance-text'])(
-    'that tells of a failure is kept, and costs no address: %s',
-    async (name) => {
-      const emailId = await comesBack(name)
-      expect(await kept()).toMatchObject([{ emailId, reason }])
-      expect(await eventsOf(emailId)).toEqual([])
-      expect(await suppressedBy(emailId)).toEqual([])
-      expect(counted).toEqual(['unreadable'])
-    },
-  )
+test.each(['vacation-quotes-a-bounce', 'vacation-quotes-a-report', 'appliance-text'])(
+  'an automatic answer that tells of a failure is kept, and costs no address: %s',
+  async (name) => {
+    const emailId = await comesBack(name)
+    expect(await kept()).toMatchObject([{ emailId, reason }])
+    expect(await eventsOf(emailId)).toEqual([])
+    expect(await suppressedBy(emailId)).toEqual([])
+    expect(counted).toEqual(['unreadable'])
+  },
+)
 
-  test.each(['vacation', 'exchange-out-of-office', 'exchange-abwesend'])('is not kept: %s', async (name) => {
+test.each(['vacation', 'exchange-out-of-office', 'exchange-abwesend'])(
+  'an automatic answer is not kept: %s',
+  async (name) => {
     await comesBack(name)
     expect(await kept()).toEqual([])
     expect(counted).toEqual(['auto-reply'])
-  })
-})
+  },
+)
 
 test.each(['person-automatic', 'person-abwesen'])(
   'a letter of a person is kept, whatever its subject begins with: %s',

@@ -4,40 +4,38 @@ import { faultsOfAbTest, type VariantFigures, winnerOf } from '../../server/camp
 
 const of = (sent: number, opened: number, clicked = 0): VariantFigures => ({ sent, opened, clicked })
 
-describe('the winner', () => {
-  test.each([
-    ['has the largest share, not the most people', [of(100, 20), of(10, 3)], 1],
-    ['is the first of those with the same share', [of(3, 1), of(6, 2), of(9, 3)], 0],
-    ['is the first where nobody opened', [of(5, 0), of(7, 0)], 0],
-    ['is the first where nothing was sent', [of(0, 0), of(0, 0)], 0],
-    ['is one that was opened, before one that was not sent', [of(0, 0), of(9, 1)], 1],
-  ])('%s', (_, figures, winner) => {
-    expect(winnerOf(figures, 'opens')).toBe(winner)
-  })
+test.each([
+  ['has the largest share, not the most people', [of(100, 20), of(10, 3)], 1],
+  ['is the first of those with the same share', [of(3, 1), of(6, 2), of(9, 3)], 0],
+  ['is the first where nobody opened', [of(5, 0), of(7, 0)], 0],
+  ['is the first where nothing was sent', [of(0, 0), of(0, 0)], 0],
+  ['is one that was opened, before one that was not sent', [of(0, 0), of(9, 1)], 1],
+])('the winner: %s', (_, figures, winner) => {
+  expect(winnerOf(figures, 'opens')).toBe(winner)
+})
 
-  test('by clicks is another one than by opens', () => {
-    const figures = [of(10, 9, 1), of(10, 1, 2)]
-    expect(winnerOf(figures, 'opens')).toBe(0)
-    expect(winnerOf(figures, 'clicks')).toBe(1)
-  })
+test('the winner by clicks is another one than by opens', () => {
+  const figures = [of(10, 9, 1), of(10, 1, 2)]
+  expect(winnerOf(figures, 'opens')).toBe(0)
+  expect(winnerOf(figures, 'clicks')).toBe(1)
+})
 
-  test('is the first of those that no other one beats, as exact fractions say', () => {
-    const figure = fc.integer({ min: 0, max: 1_000_000 }).chain((sent) =>
-      fc.record({
-        sent: fc.constant(sent),
-        opened: fc.integer({ min: 0, max: sent }),
-        clicked: fc.constant(0),
-      }),
-    )
-    const isMore = (one: VariantFigures, other: VariantFigures) =>
-      BigInt(one.opened) * BigInt(Math.max(1, other.sent)) > BigInt(other.opened) * BigInt(Math.max(1, one.sent))
-    fc.assert(
-      fc.property(fc.array(figure, { minLength: 2, maxLength: 5 }), (figures) => {
-        const first = figures.findIndex((one) => !figures.some((other) => isMore(other, one)))
-        expect(winnerOf(figures, 'opens')).toBe(first)
-      }),
-    )
-  })
+test('the winner is the first of those that no other one beats, as exact fractions say', () => {
+  const figure = fc.integer({ min: 0, max: 1_000_000 }).chain((sent) =>
+    fc.record({
+      sent: fc.constant(sent),
+      opened: fc.integer({ min: 0, max: sent }),
+      clicked: fc.constant(0),
+    }),
+  )
+  const isMore = (one: VariantFigures, other: VariantFigures) =>
+    BigInt(one.opened) * BigInt(Math.max(1, other.sent)) > BigInt(other.opened) * BigInt(Math.max(1, one.sent))
+  fc.assert(
+    fc.property(fc.array(figure, { minLength: 2, maxLength: 5 }), (figures) => {
+      const first = figures.findIndex((one) => !figures.some((other) => isMore(other, one)))
+      expect(winnerOf(figures, 'opens')).toBe(first)
+    }),
+  )
 })
 
 describe('what is wrong with a test', () => {

@@ -61,7 +61,7 @@ describe('from start to completion', () => {
     expect((await world.events()).map(({ type }) => type)).toEqual(['campaign.sent', 'campaign.completed'])
   })
 
-  test('it is not completed before the last email had its first attempt', async () => {
+  test('a campaign is not completed before the last email had its first attempt', async () => {
     const id = await start(await world.addAudience(1))
     await world.run()
     await world.time.advance(60_000)
@@ -103,232 +103,222 @@ describe('from start to completion', () => {
   })
 })
 
-describe('an audience that changes', () => {
-  test('leaves out who joins after the campaign started, and who was unsubscribed before', async () => {
-    const audience = await world.addAudience(2)
-    const [gone = ''] = await world.addPeople(audience, 1)
-    await world.contacts.update(
-      world.db,
-      world.live,
-      { audienceId: audience, subscriberId: gone },
-      { status: 'unsubscribed' },
-    )
-    const id = await start(audience)
-    await world.turn()
-    expect(await statusOf(id)).toBe('sending')
-    await world.time.advance(1)
-    await world.addPeople(audience, 1)
-    await finish()
-    expect(await world.statuses()).toEqual({ handed_over: 2 })
-  })
+test('an audience that changes leaves out who joins after the campaign started, and who was unsubscribed before', async () => {
+  const audience = await world.addAudience(2)
+  const [gone = ''] = await world.addPeople(audience, 1)
+  await world.contacts.update(
+    world.db,
+    world.live,
+    { audienceId: audience, subscriberId: gone },
+    { status: 'unsubscribed' },
+  )
+  const id = await start(audience)
+  await world.turn()
+  expect(await statusOf(id)).toBe('sending')
+  await world.time.advance(1)
+  await world.addPeople(audience, 1)
+  await finish()
+  expect(await world.statuses()).toEqual({ handed_over: 2 })
+})
 
-  test('skips who leaves, unsubscribes or is suppressed before their turn, and says so', async () => {
-    const audience = await world.addAudience(1)
-    const [left = '', deleted = '', unsubscribed = '', everything = '', suppressed = ''] = await world.addPeople(
-      audience,
-      5,
-    )
-    const id = await start(audience)
-    await world.turn()
-    const key = (subscriberId: string) => ({ audienceId: audience, subscriberId })
-    await world.contacts.remove(world.db, world.live, key(left))
-    await world.subscribers.delete(world.db, world.live, deleted)
-    await world.contacts.update(world.db, world.live, key(unsubscribed), { status: 'unsubscribed' })
-    await world.subscribers.unsubscribe(world.db, world.live, everything)
-    await world.suppressions.create(world.db, world.account, { address: `${suppressed}@example.org` })
-    await finish()
-    expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
-      recipients: 6,
-      handedOver: 1,
-      skipped: { left: 2, unsubscribed: 2, suppressed: 1 },
-    })
-    expect(await world.written()).toHaveLength(1)
-    expect((await world.events()).at(-1)).toEqual({
-      type: 'campaign.completed',
-      recipients: { total: 6, sent: 1, failed: 5 },
-    })
+test('an audience that changes skips who leaves, unsubscribes or is suppressed before their turn, and says so', async () => {
+  const audience = await world.addAudience(1)
+  const [left = '', deleted = '', unsubscribed = '', everything = '', suppressed = ''] = await world.addPeople(
+    audience,
+    5,
+  )
+  const id = await start(audience)
+  await world.turn()
+  const key = (subscriberId: string) => ({ audienceId: audience, subscriberId })
+  await world.contacts.remove(world.db, world.live, key(left))
+  await world.subscribers.delete(world.db, world.live, deleted)
+  await world.contacts.update(world.db, world.live, key(unsubscribed), { status: 'unsubscribed' })
+  await world.subscribers.unsubscribe(world.db, world.live, everything)
+  await world.suppressions.create(world.db, world.account, { address: `${suppressed}@example.org` })
+  await finish()
+  expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
+    recipients: 6,
+    handedOver: 1,
+    skipped: { left: 2, unsubscribed: 2, suppressed: 1 },
   })
-
-  test('that is gone before the start cancels the campaign', async () => {
-    const audience = await world.addAudience(1)
-    const id = await start(audience)
-    // The service refuses this; an operator can.
-    await world.db.deleteFrom('contacts').where('audience_id', '=', audience).execute()
-    await world.db.deleteFrom('audiences').where('id', '=', audience).execute()
-    await world.run()
-    expect(await world.campaigns.get(world.db, world.live, id)).toMatchObject({
-      status: 'canceled',
-      statusReason: 'The audience was deleted before the campaign started.',
-    })
+  expect(await world.written()).toHaveLength(1)
+  expect((await world.events()).at(-1)).toEqual({
+    type: 'campaign.completed',
+    recipients: { total: 6, sent: 1, failed: 5 },
   })
 })
 
-describe('two workers', () => {
-  test('that have the same campaign in hand write to each person once', async () => {
-    const audience = await world.addAudience(700)
-    const id = await start(audience)
-    const others = [createEngine(world.means), createEngine(world.means)]
-    for (let round = 0; round < 8; round++) {
-      const claimed = await claimCampaigns(world.db, 10, 1_000)
-      // As if the lease had lapsed while the first one was rendering.
-      await Promise.all(claimed.flatMap((campaign) => others.map((take) => take(campaign))))
-      await world.time.advance(1_000)
-    }
-    await finish()
-    expect(await statusOf(id)).toBe('completed')
-    expect(await world.written()).toHaveLength(700)
-    expect(await world.events()).toHaveLength(2)
+test('an audience that is gone before the start cancels the campaign', async () => {
+  const audience = await world.addAudience(1)
+  const id = await start(audience)
+  // The service refuses this; an operator can.
+  await world.db.deleteFrom('contacts').where('audience_id', '=', audience).execute()
+  await world.db.deleteFrom('audiences').where('id', '=', audience).execute()
+  await world.run()
+  expect(await world.campaigns.get(world.db, world.live, id)).toMatchObject({
+    status: 'canceled',
+    statusReason: 'The audience was deleted before the campaign started.',
   })
+})
 
-  test('take turns between accounts: one campaign of each is claimed at a time', async () => {
-    const audience = await world.addAudience(1)
-    await start(audience)
-    await start(audience)
-    expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(1)
-    expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(1)
-    expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(0)
+test('two workers that have the same campaign in hand write to each person once', async () => {
+  const audience = await world.addAudience(700)
+  const id = await start(audience)
+  const others = [createEngine(world.means), createEngine(world.means)]
+  for (let round = 0; round < 8; round++) {
+    const claimed = await claimCampaigns(world.db, 10, 1_000)
+    // As if the lease had lapsed while the first one was rendering.
+    await Promise.all(claimed.flatMap((campaign) => others.map((take) => take(campaign))))
     await world.time.advance(1_000)
-    expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(1)
+  }
+  await finish()
+  expect(await statusOf(id)).toBe('completed')
+  expect(await world.written()).toHaveLength(700)
+  expect(await world.events()).toHaveLength(2)
+})
+
+test('two workers take turns between accounts: one campaign of each is claimed at a time', async () => {
+  const audience = await world.addAudience(1)
+  await start(audience)
+  await start(audience)
+  expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(1)
+  expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(1)
+  expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(0)
+  await world.time.advance(1_000)
+  expect(await claimCampaigns(world.db, 10, 1_000)).toHaveLength(1)
+})
+
+test('pausing takes queued emails back, and nobody is lost or doubled after it is resumed', async () => {
+  const audience = await world.addAudience(450)
+  const id = await start(audience)
+  await world.turn()
+  await world.turn()
+  expect(await world.statuses()).toEqual({ queued: 200, waiting: 250 })
+  await world.campaigns.pause(world.db, world.live, id)
+  expect(await world.statuses()).toEqual({ waiting: 450 })
+  expect(await world.due()).toEqual([])
+  await world.run()
+  expect(await world.statuses()).toEqual({ waiting: 450 })
+  await world.campaigns.resume(world.db, world.live, id)
+  await finish()
+  expect(await world.statuses()).toEqual({ handed_over: 450 })
+  expect(await world.written()).toHaveLength(450)
+})
+
+test('pausing leaves an email alone that is in a conversation, and counts it', async () => {
+  const id = await start(await world.addAudience(2))
+  await world.run()
+  const [first] = await world.db.selectFrom('emails').select('id').execute()
+  const emailId = first?.id ?? ''
+  await world.db.updateTable('emails').set({ status: 'sending' }).where('id', '=', emailId).execute()
+  await world.db
+    .updateTable('email_recipients')
+    .set({ status: 'sending', attempt_count: 1 })
+    .where('email_id', '=', emailId)
+    .execute()
+  await world.campaigns.pause(world.db, world.live, id)
+  expect(await world.statuses()).toEqual({ queued: 1, waiting: 1 })
+  await world.db.updateTable('email_recipients').set({ status: 'accepted' }).where('email_id', '=', emailId).execute()
+  await world.time.advance(10_000)
+  await world.run()
+  expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
+    queued: 0,
+    handedOver: 1,
+    waiting: 1,
   })
 })
 
-describe('pausing', () => {
-  test('takes queued emails back, and nobody is lost or doubled after it is resumed', async () => {
-    const audience = await world.addAudience(450)
-    const id = await start(audience)
-    await world.turn()
-    await world.turn()
-    expect(await world.statuses()).toEqual({ queued: 200, waiting: 250 })
-    await world.campaigns.pause(world.db, world.live, id)
-    expect(await world.statuses()).toEqual({ waiting: 450 })
-    expect(await world.due()).toEqual([])
-    await world.run()
-    expect(await world.statuses()).toEqual({ waiting: 450 })
-    await world.campaigns.resume(world.db, world.live, id)
-    await finish()
-    expect(await world.statuses()).toEqual({ handed_over: 450 })
-    expect(await world.written()).toHaveLength(450)
-  })
-
-  test('leaves an email alone that is in a conversation, and counts it', async () => {
-    const id = await start(await world.addAudience(2))
-    await world.run()
-    const [first] = await world.db.selectFrom('emails').select('id').execute()
-    const emailId = first?.id ?? ''
-    await world.db.updateTable('emails').set({ status: 'sending' }).where('id', '=', emailId).execute()
-    await world.db
-      .updateTable('email_recipients')
-      .set({ status: 'sending', attempt_count: 1 })
-      .where('email_id', '=', emailId)
-      .execute()
-    await world.campaigns.pause(world.db, world.live, id)
-    expect(await world.statuses()).toEqual({ queued: 1, waiting: 1 })
-    await world.db.updateTable('email_recipients').set({ status: 'accepted' }).where('email_id', '=', emailId).execute()
-    await world.time.advance(10_000)
-    await world.run()
-    expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
-      queued: 0,
-      handedOver: 1,
-      waiting: 1,
-    })
-  })
-
-  test('between rendering and writing keeps the batch from being written', async () => {
-    const id = await start(await world.addAudience(5))
-    await world.turn()
-    const pausing = createEngine({
-      ...world.means,
-      renderer: {
-        ...world.means.renderer,
-        async render(content, people) {
-          await world.campaigns.pause(world.db, world.live, id)
-          return world.means.renderer.render(content, people)
-        },
+test('pausing between rendering and writing keeps the batch from being written', async () => {
+  const id = await start(await world.addAudience(5))
+  await world.turn()
+  const pausing = createEngine({
+    ...world.means,
+    renderer: {
+      ...world.means.renderer,
+      async render(content, people) {
+        await world.campaigns.pause(world.db, world.live, id)
+        return world.means.renderer.render(content, people)
       },
-    })
-    await world.turn(pausing)
-    expect(await world.statuses()).toEqual({ waiting: 5 })
-    expect(await world.written()).toEqual([])
+    },
   })
+  await world.turn(pausing)
+  expect(await world.statuses()).toEqual({ waiting: 5 })
+  expect(await world.written()).toEqual([])
 })
 
-describe('canceling', () => {
-  test('cancels queued emails, and counts who gets nothing', async () => {
-    const id = await start(await world.addAudience(250))
-    await world.turn()
-    await world.turn()
-    await world.campaigns.cancel(world.db, world.live, id)
-    expect(await world.due()).toEqual([])
-    const statuses = await world.db.selectFrom('emails').select('status').distinct().execute()
-    expect(statuses).toEqual([{ status: 'canceled' }])
-    expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
-      recipients: 250,
-      waiting: 0,
-      queued: 0,
-      canceled: 250,
-    })
-    const page = await world.campaigns.recipients(world.db, world.live, id, { limit: 100, status: 'canceled' })
-    expect(page.data).toHaveLength(100)
-    await world.time.advance(60_000)
-    await world.run()
-    expect((await world.events()).map(({ type }) => type)).toEqual(['campaign.sent'])
+test('canceling cancels queued emails, and counts who gets nothing', async () => {
+  const id = await start(await world.addAudience(250))
+  await world.turn()
+  await world.turn()
+  await world.campaigns.cancel(world.db, world.live, id)
+  expect(await world.due()).toEqual([])
+  const statuses = await world.db.selectFrom('emails').select('status').distinct().execute()
+  expect(statuses).toEqual([{ status: 'canceled' }])
+  expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
+    recipients: 250,
+    waiting: 0,
+    queued: 0,
+    canceled: 250,
   })
+  const page = await world.campaigns.recipients(world.db, world.live, id, { limit: 100, status: 'canceled' })
+  expect(page.data).toHaveLength(100)
+  await world.time.advance(60_000)
+  await world.run()
+  expect((await world.events()).map(({ type }) => type)).toEqual(['campaign.sent'])
 })
 
-describe('faults', () => {
-  const emptyForAll = '{% if contact.firstName == "Nobody" %}Hello{% endif %}'
+const emptyForAll = '{% if contact.firstName == "Nobody" %}Hello{% endif %}'
 
-  test('of the content fail the person, with the reason', async () => {
-    const audience = await world.addAudience(2)
-    const [bad = ''] = await world.addPeople(audience, 1)
-    await world.subscribers.update(world.db, world.live, bad, { firstName: 'Bob' })
-    const id = await start(audience, {
-      subject: '{% if contact.firstName == "Ada" %}Hello{% endif %}',
-    })
-    await finish()
-    const { data } = await world.campaigns.recipients(world.db, world.live, id, { limit: 10, status: 'failed' })
-    expect(data).toMatchObject([{ subscriberId: bad, reason: 'The subject is empty.', emailId: null }])
-    expect(await statusOf(id)).toBe('completed')
+test('faults of the content fail the person, with the reason', async () => {
+  const audience = await world.addAudience(2)
+  const [bad = ''] = await world.addPeople(audience, 1)
+  await world.subscribers.update(world.db, world.live, bad, { firstName: 'Bob' })
+  const id = await start(audience, {
+    subject: '{% if contact.firstName == "Ada" %}Hello{% endif %}',
   })
+  await finish()
+  const { data } = await world.campaigns.recipients(world.db, world.live, id, { limit: 10, status: 'failed' })
+  expect(data).toMatchObject([{ subscriberId: bad, reason: 'The subject is empty.', emailId: null }])
+  expect(await statusOf(id)).toBe('completed')
+})
 
-  test('of the first 100 people pause the campaign and say why', async () => {
-    const id = await start(await world.addAudience(300), { subject: emptyForAll })
-    await world.run()
-    const campaign = await world.campaigns.get(world.db, world.live, id)
-    expect(campaign.status).toBe('paused')
-    expect(campaign.statusReason).toMatch(/any of the first \d+ people.*The subject is empty/s)
-  })
+test('faults of the first 100 people pause the campaign and say why', async () => {
+  const id = await start(await world.addAudience(300), { subject: emptyForAll })
+  await world.run()
+  const campaign = await world.campaigns.get(world.db, world.live, id)
+  expect(campaign.status).toBe('paused')
+  expect(campaign.statusReason).toMatch(/any of the first \d+ people.*The subject is empty/s)
+})
 
-  test('of all of a few people are told when the campaign has ended', async () => {
-    const id = await start(await world.addAudience(2), { subject: emptyForAll })
-    await finish()
-    const campaign = await world.campaigns.get(world.db, world.live, id)
-    expect(campaign).toMatchObject({ status: 'completed', statusReason: expect.stringContaining('for any recipient') })
-  })
+test('faults of all of a few people are told when the campaign has ended', async () => {
+  const id = await start(await world.addAudience(2), { subject: emptyForAll })
+  await finish()
+  const campaign = await world.campaigns.get(world.db, world.live, id)
+  expect(campaign).toMatchObject({ status: 'completed', statusReason: expect.stringContaining('for any recipient') })
+})
 
-  test('for everyone refuse to send the campaign, which stays a draft', async () => {
-    const id = await world.draft(await world.addAudience(1), {
-      content: { text: '{{ contact.email | nosuchfilter }}' },
-    })
-    await expect(world.campaigns.send(world.db, world.live, id, null)).rejects.toMatchObject({
-      code: 'template_fault',
-      message: expect.stringContaining('nosuchfilter'),
-    })
-    expect(await statusOf(id)).toBe('draft')
+test('faults for everyone refuse to send the campaign, which stays a draft', async () => {
+  const id = await world.draft(await world.addAudience(1), {
+    content: { text: '{{ contact.email | nosuchfilter }}' },
   })
+  await expect(world.campaigns.send(world.db, world.live, id, null)).rejects.toMatchObject({
+    code: 'template_fault',
+    message: expect.stringContaining('nosuchfilter'),
+  })
+  expect(await statusOf(id)).toBe('draft')
+})
 
-  test('of the sending domain pause the campaign and lose nobody', async () => {
-    const id = await start(await world.addAudience(3))
-    await world.turn()
-    await world.db.updateTable('domains').set({ status: 'failed' }).execute()
-    await world.run()
-    const campaign = await world.campaigns.get(world.db, world.live, id)
-    expect([campaign.status, campaign.statusReason]).toEqual(['paused', expect.stringContaining('is not verified')])
-    await world.db.updateTable('domains').set({ status: 'verified' }).execute()
-    await world.campaigns.resume(world.db, world.live, id)
-    await finish()
-    expect(await world.statuses()).toEqual({ handed_over: 3 })
-  })
+test('faults of the sending domain pause the campaign and lose nobody', async () => {
+  const id = await start(await world.addAudience(3))
+  await world.turn()
+  await world.db.updateTable('domains').set({ status: 'failed' }).execute()
+  await world.run()
+  const campaign = await world.campaigns.get(world.db, world.live, id)
+  expect([campaign.status, campaign.statusReason]).toEqual(['paused', expect.stringContaining('is not verified')])
+  await world.db.updateTable('domains').set({ status: 'verified' }).execute()
+  await world.campaigns.resume(world.db, world.live, id)
+  await finish()
+  expect(await world.statuses()).toEqual({ handed_over: 3 })
 })
 
 describe('time', () => {
@@ -345,7 +335,7 @@ describe('time', () => {
   test.each([
     ['send', 'sending'],
     ['skip', 'canceled'],
-  ] as const)('with lateStart %s, one that is an hour late is %s', async (lateStart, status) => {
+  ] as const)('a campaign with lateStart %s that is an hour late is %s', async (lateStart, status) => {
     const id = await world.draft(await world.addAudience(1), { lateStart })
     await world.campaigns.send(world.db, world.live, id, new Date(world.time.clock.now().getTime() + 60_000))
     await world.time.advance(3_660_000)

@@ -60,7 +60,7 @@ async function writtenAt(id: string): Promise<Record<string, string>> {
 }
 
 describe('a campaign at a local time', () => {
-  test('is written to each person when the time comes in their zone, not a moment earlier', async () => {
+  test('a campaign at a local time is written to each person when the time comes in their zone, not a moment earlier', async () => {
     const expected: Record<string, string> = {}
     for (const [index, [zone, at]] of Object.entries(comesAt).entries()) {
       await add(`person-${index}`, zone)
@@ -106,7 +106,7 @@ describe('a campaign at a local time', () => {
     expect(await writtenAt(id)).toEqual({ 'known@example.org': comesAt['Pacific/Chatham'], ...expected })
   })
 
-  test('says what it waits for, and is not looked at before, until it is paused, resumed or canceled', async () => {
+  test('a campaign at a local time says what it waits for, and is not looked at before, until it is paused, resumed or canceled', async () => {
     await add('chatham', 'Pacific/Chatham')
     await add('berlin', 'Europe/Berlin')
     const id = await schedule({ localTime })
@@ -133,7 +133,7 @@ describe('a campaign at a local time', () => {
     expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({ handedOver: 1, canceled: 1 })
   })
 
-  test('taken back by a pause, people of all times get it once', async () => {
+  test('a campaign at a local time that a pause took back reaches people of all times once', async () => {
     for (let n = 0; n < 3; n++) {
       await add(`chatham-${n}`, 'Pacific/Chatham')
       await add(`berlin-${n}`, 'Europe/Berlin')
@@ -150,7 +150,7 @@ describe('a campaign at a local time', () => {
     expect(await world.written()).toHaveLength(6)
   })
 
-  test('is at once for whom the time has passed, and holds over two workers', async () => {
+  test('a campaign at a local time is sent at once to people whose time has passed, and holds over two workers', async () => {
     await world.addPeople(audience, 450)
     await add('kiritimati', 'Pacific/Kiritimati')
     await world.time.set(new Date('2026-03-29T02:00:00.000Z'))
@@ -171,7 +171,7 @@ describe('a campaign at a local time', () => {
     expect(await world.written()).toHaveLength(451)
   })
 
-  test('of a property that was deleted is that of the fallback zone for all', async () => {
+  test('a campaign at a local time of a property that was deleted is that of the fallback zone for all', async () => {
     await add('chatham', 'Pacific/Chatham')
     const id = await schedule({ localTime })
     // Within a transaction, the values stay for now, as those of a large account do.
@@ -180,37 +180,35 @@ describe('a campaign at a local time', () => {
   })
 })
 
-describe('a request for a local time is refused', () => {
-  const refusal = (path: string, message: RegExp) => ({
-    code: 'rule_violation',
-    details: [{ path, message: expect.stringMatching(message) }],
-  })
+const refusal = (path: string, message: RegExp) => ({
+  code: 'rule_violation',
+  details: [{ path, message: expect.stringMatching(message) }],
+})
 
-  test.each([
-    ['with a day that does not exist', { localTime: '2026-02-30T09:00:00' }, 'body.localTime', /day that exists/],
-    ['when it has passed', { localTime: '2026-03-01T09:30' }, 'body.localTime', /in the future, in the time zone UTC/],
-    ['when it is too far ahead', { localTime: '2027-03-02T09:30' }, 'body.localTime', /365 days ahead/],
-    [
-      'with an unknown zone',
-      { localTime, fallbackTimezone: 'Mars/Base' },
-      'body.fallbackTimezone',
-      /IANA time zone such as/,
-    ],
-  ])('%s', async (_, given, path, message) => {
-    await expect(schedule(given)).rejects.toMatchObject(refusal(path, message))
-  })
+test.each([
+  ['with a day that does not exist', { localTime: '2026-02-30T09:00:00' }, 'body.localTime', /day that exists/],
+  ['when it has passed', { localTime: '2026-03-01T09:30' }, 'body.localTime', /in the future, in the time zone UTC/],
+  ['when it is too far ahead', { localTime: '2027-03-02T09:30' }, 'body.localTime', /365 days ahead/],
+  [
+    'with an unknown zone',
+    { localTime, fallbackTimezone: 'Mars/Base' },
+    'body.fallbackTimezone',
+    /IANA time zone such as/,
+  ],
+])('a request for a local time is refused: %s', async (_, given, path, message) => {
+  await expect(schedule(given)).rejects.toMatchObject(refusal(path, message))
+})
 
-  test('where the zones of people are not declared', async () => {
-    await world.properties.delete(world.db, world.account, 'timezone')
-    const message = /needs the contact property "timezone" with the type "string"/
-    await expect(schedule({ localTime })).rejects.toMatchObject(refusal('body.localTime', message))
-    await world.properties.create(world.db, world.account, { key: 'timezone', type: 'number' })
-    await expect(schedule({ localTime })).rejects.toMatchObject(refusal('body.localTime', message))
-  })
+test('a request for a local time is refused where the zones of people are not declared', async () => {
+  await world.properties.delete(world.db, world.account, 'timezone')
+  const message = /needs the contact property "timezone" with the type "string"/
+  await expect(schedule({ localTime })).rejects.toMatchObject(refusal('body.localTime', message))
+  await world.properties.create(world.db, world.account, { key: 'timezone', type: 'number' })
+  await expect(schedule({ localTime })).rejects.toMatchObject(refusal('body.localTime', message))
+})
 
-  test('beside a time for all, and without it, a zone', () => {
-    const scheduledAt = '2026-03-29T02:30:00Z'
-    expect(() => startTimeOf({ scheduledAt, localTime })).toThrow(/beside scheduledAt/)
-    expect(() => startTimeOf({ fallbackTimezone: 'UTC' })).toThrow(/without localTime/)
-  })
+test('a request for a local time is refused beside a time for all, and a zone without it', () => {
+  const scheduledAt = '2026-03-29T02:30:00Z'
+  expect(() => startTimeOf({ scheduledAt, localTime })).toThrow(/beside scheduledAt/)
+  expect(() => startTimeOf({ fallbackTimezone: 'UTC' })).toThrow(/without localTime/)
 })

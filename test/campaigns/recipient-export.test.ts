@@ -19,7 +19,7 @@ async function exported(id: string): Promise<string[][]> {
   return lines.map((line) => line.split(','))
 }
 
-test('has each recipient once, with what became of them, and makes formulas harmless', async () => {
+test('an export of recipients has each recipient once, with what became of them, and makes formulas harmless', async () => {
   const { db, live, account } = world
   const audience = await world.addAudience(0)
   await world.properties.create(db, account, { key: 'plan', type: 'string', fallback: 'free' })
@@ -46,7 +46,7 @@ test('has each recipient once, with what became of them, and makes formulas harm
   ])
 })
 
-test('goes on page by page, and shows who waits of a canceled campaign as canceled', async () => {
+test('an export of recipients goes on page by page, and shows who waits of a canceled campaign as canceled', async () => {
   const audience = await world.addAudience(2_050)
   const id = await world.draft(audience)
   await world.start(id)
@@ -58,7 +58,7 @@ test('goes on page by page, and shows who waits of a canceled campaign as cancel
   expect(new Set(rows.map(([, , , status]) => status))).toEqual(new Set(['canceled']))
 })
 
-test('is refused for a campaign of another account, or of the other mode', async () => {
+test('an export of recipients is refused for a campaign of another account, or of the other mode', async () => {
   const id = await world.draft(await world.addAudience(1))
   const strangers = { ...world.live, accountId: world.stranger }
   await expect(world.campaigns.exportRecipients(world.db, strangers, id)).rejects.toMatchObject({ code: 'not_found' })

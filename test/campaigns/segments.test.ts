@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
@@ -84,66 +84,64 @@ test('conditions on time count back from the beginning of the list', async () =>
   expect(await get(id)).toMatchObject({ status: 'sending', recipients: 10_001 })
 })
 
-describe('a segment that cannot be used', () => {
-  const refusalOf = async (work: Promise<unknown>) => {
-    const error = await work.then(
-      () => null,
-      (reason: unknown) => reason,
-    )
-    return error instanceof DomainError ? [error.code, ...error.details.map(({ path }) => path)] : error
+const refusalOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  return error instanceof DomainError ? [error.code, ...error.details.map(({ path }) => path)] : error
+}
+
+test('a segment that cannot be used is refused in a draft: one that is not there, of another audience, or of another account', async () => {
+  const good = await segment(addressedBy('a'))
+  const elsewhere = await segment(addressedBy('a'), await world.addAudience(0))
+  const { id: foreignAudience } = await world.audiences.create(world.db, live(world.stranger), { name: 'Theirs' })
+  const foreign = await world.segments.create(world.db, world.stranger, {
+    audienceId: foreignAudience,
+    name: 'Theirs',
+    conditions: addressedBy('a'),
+  })
+  for (const bad of [exampleId('segment'), elsewhere, foreign.id]) {
+    expect(await refusalOf(world.draft(audience, { segmentIds: [good, bad] }))).toEqual([
+      'segment_invalid',
+      'body.segmentIds[1]',
+    ])
   }
+  const id = await world.draft(audience, { segmentIds: [good] })
+  const change = world.campaigns.update(world.db, world.live, id, { audienceId: await world.addAudience(0) })
+  expect(await refusalOf(change)).toEqual(['segment_invalid', 'body.segmentIds[0]'])
+})
 
-  test('is refused in a draft: one that is not there, of another audience, or of another account', async () => {
-    const good = await segment(addressedBy('a'))
-    const elsewhere = await segment(addressedBy('a'), await world.addAudience(0))
-    const { id: foreignAudience } = await world.audiences.create(world.db, live(world.stranger), { name: 'Theirs' })
-    const foreign = await world.segments.create(world.db, world.stranger, {
-      audienceId: foreignAudience,
-      name: 'Theirs',
-      conditions: addressedBy('a'),
-    })
-    for (const bad of [exampleId('segment'), elsewhere, foreign.id]) {
-      expect(await refusalOf(world.draft(audience, { segmentIds: [good, bad] }))).toEqual([
-        'segment_invalid',
-        'body.segmentIds[1]',
-      ])
-    }
-    const id = await world.draft(audience, { segmentIds: [good] })
-    const change = world.campaigns.update(world.db, world.live, id, { audienceId: await world.addAudience(0) })
-    expect(await refusalOf(change)).toEqual(['segment_invalid', 'body.segmentIds[0]'])
-  })
+test('a segment that cannot be used keeps a draft from being sent after it was deleted', async () => {
+  const segmentId = await segment(addressedBy('a'))
+  const id = await world.draft(audience, { segmentIds: [segmentId] })
+  await world.segments.delete(world.db, world.account, segmentId)
+  expect(await refusalOf(world.start(id))).toEqual(['segment_invalid', 'body.segmentIds[0]'])
+  await world.campaigns.update(world.db, world.live, id, { segmentIds: [] })
+  await world.start(id)
+})
 
-  test('keeps a draft from being sent after it was deleted', async () => {
-    const segmentId = await segment(addressedBy('a'))
-    const id = await world.draft(audience, { segmentIds: [segmentId] })
-    await world.segments.delete(world.db, world.account, segmentId)
-    expect(await refusalOf(world.start(id))).toEqual(['segment_invalid', 'body.segmentIds[0]'])
-    await world.campaigns.update(world.db, world.live, id, { segmentIds: [] })
-    await world.start(id)
+test('a segment that cannot be used cancels a campaign when it is deleted before the start, and says so', async () => {
+  await world.addPeople(audience, 2, 'a.example')
+  const segmentId = await segment(addressedBy('a'))
+  const id = await world.draft(audience, { segmentIds: [segmentId] })
+  await world.start(id)
+  await world.segments.delete(world.db, world.account, segmentId)
+  await world.run()
+  expect(await get(id)).toMatchObject({
+    status: 'canceled',
+    recipients: 0,
+    statusReason: `Its recipients could not be listed: There is no segment with the id "${segmentId}" in the audience "${audience}".`,
   })
+  expect(await world.events()).toEqual([])
+})
 
-  test('cancels a campaign when it is deleted before the start, and says so', async () => {
-    await world.addPeople(audience, 2, 'a.example')
-    const segmentId = await segment(addressedBy('a'))
-    const id = await world.draft(audience, { segmentIds: [segmentId] })
-    await world.start(id)
-    await world.segments.delete(world.db, world.account, segmentId)
-    await world.run()
-    expect(await get(id)).toMatchObject({
-      status: 'canceled',
-      recipients: 0,
-      statusReason: `Its recipients could not be listed: There is no segment with the id "${segmentId}" in the audience "${audience}".`,
-    })
-    expect(await world.events()).toEqual([])
-  })
-
-  test('cancels a campaign when a property that it names is deleted before the start', async () => {
-    await world.properties.create(world.db, world.account, { key: 'plan', type: 'string' })
-    const segmentId = await segment({ type: 'property', property: 'plan', operator: 'is', value: 'pro' })
-    const id = await world.draft(audience, { segmentIds: [segmentId] })
-    await world.start(id)
-    await world.properties.delete(world.db, world.account, 'plan')
-    await world.run()
-    expect(await get(id)).toMatchObject({ status: 'canceled', statusReason: expect.stringContaining('plan') })
-  })
+test('a segment that cannot be used cancels a campaign when a property that it names is deleted before the start', async () => {
+  await world.properties.create(world.db, world.account, { key: 'plan', type: 'string' })
+  const segmentId = await segment({ type: 'property', property: 'plan', operator: 'is', value: 'pro' })
+  const id = await world.draft(audience, { segmentIds: [segmentId] })
+  await world.start(id)
+  await world.properties.delete(world.db, world.account, 'plan')
+  await world.run()
+  expect(await get(id)).toMatchObject({ status: 'canceled', statusReason: expect.stringContaining('plan') })
 })

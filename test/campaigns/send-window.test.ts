@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type SendWindow, weekdays } from '../../contract/campaign-times.ts'
 import { windowAt } from '../../server/campaigns/send-window.ts'
 import { localTimeAt } from '../../server/lib/time-zones.ts'
@@ -65,54 +65,52 @@ test('it stays as it is until the moment that is told, and is the other then', (
   )
 })
 
-describe('a window', () => {
-  const all = [...weekdays]
-  const berlin = (from: string, to: string, days: SendWindow['days'] = all) => ({
-    from,
-    to,
-    timezone: 'Europe/Berlin',
-    days,
-  })
+const all = [...weekdays]
+const berlin = (from: string, to: string, days: SendWindow['days'] = all) => ({
+  from,
+  to,
+  timezone: 'Europe/Berlin',
+  days,
+})
 
-  test.each<[string, SendWindow, string, boolean, string]>([
-    ['by day, before it', berlin('09:00', '18:00'), '2026-06-01T06:59:59Z', false, '2026-06-01T07:00:00Z'],
-    ['by day, at its begin', berlin('09:00', '18:00'), '2026-06-01T07:00:00Z', true, '2026-06-01T16:00:00Z'],
-    ['by day, at its end', berlin('09:00', '18:00'), '2026-06-01T16:00:00Z', false, '2026-06-02T07:00:00Z'],
-    ['by night', berlin('22:00', '06:00'), '2026-06-01T23:00:00Z', true, '2026-06-02T04:00:00Z'],
-    ['over the change to summer', berlin('09:00', '18:00'), '2026-03-28T17:00:00Z', false, '2026-03-29T07:00:00Z'],
-    ['over the change to winter', berlin('09:00', '18:00'), '2026-10-24T16:00:00Z', false, '2026-10-25T08:00:00Z'],
-    ['in the night of the change', berlin('01:00', '04:00'), '2026-03-29T00:30:00Z', true, '2026-03-29T02:00:00Z'],
-    ['that begins in a gap', berlin('02:30', '04:00'), '2026-03-29T00:59:00Z', false, '2026-03-29T01:00:00Z'],
-    ['that a gap leaves out', berlin('02:10', '02:50'), '2026-03-28T23:00:00Z', false, '2026-03-30T00:10:00Z'],
-    [
-      'of a day that a gap leaves out',
-      berlin('02:10', '02:50', ['sunday']),
-      '2026-03-29T00:00:00Z',
-      false,
-      '2026-04-05T00:10:00Z',
-    ],
-    [
-      'that ends at a time that comes twice',
-      berlin('01:00', '02:30'),
-      '2026-10-24T23:00:00Z',
-      true,
-      '2026-10-25T00:30:00Z',
-    ],
-    [
-      'of a weekday, by night',
-      berlin('22:00', '06:00', ['friday']),
-      '2026-06-06T03:00:00Z',
-      true,
-      '2026-06-06T04:00:00Z',
-    ],
-    [
-      'of weekdays, at the weekend',
-      berlin('09:00', '18:00', ['friday', 'monday']),
-      '2026-06-05T16:00:00Z',
-      false,
-      '2026-06-08T07:00:00Z',
-    ],
-  ])('%s', (_, window, ...[at, isOpen, until]) => {
-    expect(windowAt(window, Date.parse(at))).toEqual({ isOpen, untilMs: Date.parse(until) })
-  })
+test.each<[string, SendWindow, string, boolean, string]>([
+  ['by day, before it', berlin('09:00', '18:00'), '2026-06-01T06:59:59Z', false, '2026-06-01T07:00:00Z'],
+  ['by day, at its begin', berlin('09:00', '18:00'), '2026-06-01T07:00:00Z', true, '2026-06-01T16:00:00Z'],
+  ['by day, at its end', berlin('09:00', '18:00'), '2026-06-01T16:00:00Z', false, '2026-06-02T07:00:00Z'],
+  ['by night', berlin('22:00', '06:00'), '2026-06-01T23:00:00Z', true, '2026-06-02T04:00:00Z'],
+  ['over the change to summer', berlin('09:00', '18:00'), '2026-03-28T17:00:00Z', false, '2026-03-29T07:00:00Z'],
+  ['over the change to winter', berlin('09:00', '18:00'), '2026-10-24T16:00:00Z', false, '2026-10-25T08:00:00Z'],
+  ['in the night of the change', berlin('01:00', '04:00'), '2026-03-29T00:30:00Z', true, '2026-03-29T02:00:00Z'],
+  ['that begins in a gap', berlin('02:30', '04:00'), '2026-03-29T00:59:00Z', false, '2026-03-29T01:00:00Z'],
+  ['that a gap leaves out', berlin('02:10', '02:50'), '2026-03-28T23:00:00Z', false, '2026-03-30T00:10:00Z'],
+  [
+    'of a day that a gap leaves out',
+    berlin('02:10', '02:50', ['sunday']),
+    '2026-03-29T00:00:00Z',
+    false,
+    '2026-04-05T00:10:00Z',
+  ],
+  [
+    'that ends at a time that comes twice',
+    berlin('01:00', '02:30'),
+    '2026-10-24T23:00:00Z',
+    true,
+    '2026-10-25T00:30:00Z',
+  ],
+  [
+    'of a weekday, by night',
+    berlin('22:00', '06:00', ['friday']),
+    '2026-06-06T03:00:00Z',
+    true,
+    '2026-06-06T04:00:00Z',
+  ],
+  [
+    'of weekdays, at the weekend',
+    berlin('09:00', '18:00', ['friday', 'monday']),
+    '2026-06-05T16:00:00Z',
+    false,
+    '2026-06-08T07:00:00Z',
+  ],
+])('a window is open or closed: %s', (_, window, ...[at, isOpen, until]) => {
+  expect(windowAt(window, Date.parse(at))).toEqual({ isOpen, untilMs: Date.parse(until) })
 })

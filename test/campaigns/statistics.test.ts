@@ -60,7 +60,7 @@ async function rollUpAll(): Promise<void> {
 describe('the statistics of a campaign', () => {
   beforeEach(() => send({ 'gmail.com': 3, 'firma.example': 1, 'hotmail.com': 1, 'outlook.com': 1 }))
 
-  test('count people and visits by hour, day, link and provider, before and after a roll-up', async () => {
+  test('the statistics of a campaign count people and visits by hour, day, link and provider, before and after a roll-up', async () => {
     const [one, two, three, , other] = emails.map((email) => email.id)
     const personal = `${shop}/${emails[0]?.subscriberId}`
     await record(opened(one ?? ''), opened(one ?? ''), opened(two ?? ''))
@@ -98,7 +98,7 @@ describe('the statistics of a campaign', () => {
     expect((await statistics()).links[0]).toEqual({ link: `${shop}/a`, clicked: 2, clicks: 4 })
   })
 
-  test('count whoever unsubscribes with the link once, and nothing of a transaction that fails', async () => {
+  test('the statistics of a campaign count each person who unsubscribes with the link once, and nothing of a transaction that fails', async () => {
     const [email] = emails
     const { db, account, time, outbox, subscribers } = world
     const { email: address } = await subscribers.get(db, account, email?.subscriberId ?? '')
@@ -116,7 +116,7 @@ describe('the statistics of a campaign', () => {
   })
 })
 
-test('keep the largest providers apart, and the rest together is what is missing to the totals', async () => {
+test('the statistics of a campaign keep the largest providers apart, and the rest together is what is missing to the totals', async () => {
   const domains = Array.from({ length: campaignLimits.providers + 2 }, (_, n) => `d${n}.example`)
   await send(Object.fromEntries(domains.map((domain, n) => [domain, n < 2 ? 2 : 1])))
   await rollUpAll()
@@ -127,7 +127,7 @@ test('keep the largest providers apart, and the rest together is what is missing
   expect(providers.reduce((sum, { sent }) => sum + sent, 0)).toBe(totals.sent)
 })
 
-test('have no links without tracked clicks, and at most a hundred', async () => {
+test('the statistics of a campaign have no links without tracked clicks, and at most a hundred', async () => {
   await send({ 'example.org': 1 }, { trackClicks: false })
   expect((await statistics()).links).toEqual([])
   const many = Array.from({ length: campaignLimits.links + 1 }, (_, n) => `<a href="${shop}/${n}">${n}</a>`).join('')

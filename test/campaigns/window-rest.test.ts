@@ -137,7 +137,7 @@ test('a window and a throttle hold together over two workers, across a change of
 })
 
 describe('a window', () => {
-  test('is changed and taken away, stays in a copy, and has the days that are written', async () => {
+  test('a window is changed and taken away, stays in a copy, and has the days that are written', async () => {
     const { db, live, campaigns } = world
     const id = await world.draft(await world.addAudience(0), {
       sendWindow: { ...sendWindow, days: ['sunday', 'monday'] },

@@ -40,14 +40,14 @@ async function addProgram(name: string, script: string): Promise<void> {
 
 const tally = (counts: string) => `echo '${counts}' >> "$TEST_TALLY"`
 
-test('closes with the tests of all suites together, alone on the last line', async () => {
+test('.ci/run closes with the tests of all suites together, alone on the last line', async () => {
   const { code, lines } = await runCi({ test: tally('4400 0 3'), 'test:postfix': tally('12 0 0') })
   expect(code).toBe(0)
   expect(lines.at(-1)).toBe('4412 passed, 0 failed, 3 skipped')
   expect(lines.at(-2)).toMatch(/^steps: \d+ passed, 0 failed$/)
 })
 
-test('names the judges that were skipped before that line', async () => {
+test('.ci/run names the judges that were skipped before that line', async () => {
   const skip = (judge: string) => `echo '${judge}' >> "$SKIPPED_JUDGES"`
   const { code, lines } = await runCi({
     test: tally('5 0 0'),
@@ -61,19 +61,19 @@ test('names the judges that were skipped before that line', async () => {
   ])
 })
 
-test('fails when the suite fails, runs no more, and closes with what failed', async () => {
+test('.ci/run fails when the suite fails, runs no more, and closes with what failed', async () => {
   const { code, lines } = await runCi({ test: `${tally('4398 2 3')}; exit 1`, 'test:postfix': tally('12 0 0') })
   expect(code).toBe(1)
   expect(lines.at(-1)).toBe('4398 passed, 2 failed, 3 skipped')
 })
 
-test('fails when a judge fails, whatever the tests say', async () => {
+test('.ci/run fails when a judge fails, whatever the tests say', async () => {
   const { code, lines } = await runCi({ test: tally('4400 0 0'), 'test:schemathesis': 'exit 3' })
   expect(code).toBe(3)
   expect(lines.at(-1)).toBe('4400 passed, 0 failed, 0 skipped')
 })
 
-test('fails when a client fails, which is tried beside the other judges, and shows what it said', async () => {
+test('.ci/run fails when a client fails, which is tried beside the other judges, and shows what it said', async () => {
   const { code, lines } = await runCi({
     test: tally('4400 0 0'),
     'test:clients:go': 'echo It does not compile.; exit 4',
@@ -84,7 +84,7 @@ test('fails when a client fails, which is tried beside the other judges, and sho
   expect(lines.at(-1)).toBe('4400 passed, 0 failed, 0 skipped')
 })
 
-test('shows what the clients said in one piece, after the judges beside them', async () => {
+test('.ci/run shows what the clients said in one piece, after the judges beside them', async () => {
   const { lines } = await runCi({
     test: tally('4400 0 0'),
     'test:clients:python': `touch ${directory}/begun; echo Python is right.`,
@@ -93,7 +93,7 @@ test('shows what the clients said in one piece, after the judges beside them', a
   expect(lines.filter((line) => line.endsWith('is right.'))).toEqual(['Schemathesis is right.', 'Python is right.'])
 })
 
-test('ends the clients when a judge fails beside them', async () => {
+test('.ci/run ends the clients when a judge fails beside them', async () => {
   const pid = join(directory, 'pid')
   const { code } = await runCi({
     test: tally('4400 0 0'),
@@ -112,7 +112,7 @@ test('ends the clients when a judge fails beside them', async () => {
   await expect.poll(() => isAlive(client)).toBe(false)
 })
 
-test('fails when no suite tells of a test', async () => {
+test('.ci/run fails when no suite tells of a test', async () => {
   const { code, lines } = await runCi({})
   expect(code).toBe(1)
   expect(lines.at(-1)).toBe('No test has run: the suites told of none.')

@@ -284,10 +284,8 @@ describe('a database that cannot be used', () => {
   })
 })
 
-describe('--help', () => {
-  test('--help exits with code 0', async () => {
-    const { stdout, stderr, exitCode } = await postern({}, 'keys', 'create', '--help')
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
-    expect(stdout).toContain('Usage: postern keys create')
-  })
+test('--help exits with code 0', async () => {
+  const { stdout, stderr, exitCode } = await postern({}, 'keys', 'create', '--help')
+  expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+  expect(stdout).toContain('Usage: postern keys create')
 })

@@ -33,7 +33,7 @@ function pathOf(command: Command): string[] {
 describe('the command line', () => {
   const paths = commandsOf(buildProgram()).map(pathOf)
 
-  test('has the commands of the manual', () => {
+  test('the command line has the commands of the manual', () => {
     expect(paths.map((path) => path.join(' '))).toEqual([
       '',
       'keys',

@@ -23,7 +23,7 @@ describe.each(['openapi-fetch', 'hey-api'])('the client of %s', (name) => {
   // Not a static import: what it imports is there only once it is generated.
   const load = (): Promise<Program> => import(`./programs/${name}.ts`)
 
-  test('creates, changes, lists and deletes a webhook of a running service', async () => {
+  test('a generated client creates, changes, lists and deletes a webhook of a running service', async () => {
     const service = await startTestService({ roles: { worker: false } })
     onTestFinished(() => service.stop())
     const { tour } = await load()
@@ -40,7 +40,7 @@ describe.each(['openapi-fetch', 'hey-api'])('the client of %s', (name) => {
     })
   })
 
-  test('reads an event by its type, listed and pushed', async () => {
+  test('a generated client reads an event by its type, listed and pushed', async () => {
     const service = await startTestService()
     onTestFinished(() => service.stop())
     await using receiver = await startReceiver()

@@ -6,61 +6,59 @@ import { faultOf } from '../support/settings.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
 
-describe('an empty environment', () => {
-  test('runs everything on the embedded database', () => {
-    expect(readConfig({})).toEqual({
-      http: {
-        host: '127.0.0.1',
-        port: 3000,
-        publicUrl: null,
-        maxBodyBytes: 1_048_576,
-        maxEmailBodyBytes: 62_914_560,
-        trustProxy: 0,
-        authFailuresPerMinute: 60,
-        portalOrigins: [],
-      },
-      database: { kind: 'embedded', dataDir: '.postern/', poolSize: 10 },
-      encryptionKey: null,
-      roles: { api: true, worker: true },
-      rateLimits: { free: 120, pro: 3000, scale: 30_000 },
-      requestLogs: true,
-      retentionMs: 30 * 24 * 3_600_000,
-      identityProvider: null,
-      statisticsMs: 400 * 24 * 3_600_000,
-      webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, maxPerCustomer: 20 },
-      portal: { accentColor: null, colorScheme: 'auto' },
-      delivery: { places: 1_024, endpointMax: 64 },
-      mail: {
-        transport: 'capture',
-        relay: null,
-        concurrency: 50,
-        connectionsPerHost: 5,
-        messagesPerConnection: 100,
-        allowPrivateNetworks: false,
-        hostname: hostname().toLowerCase(),
-        spfInclude: null,
-        dnsServers: null,
-        accountEmailFrom: { name: 'Postern', address: 'account@postern.test', domain: 'postern.test' },
-        capturePort: 0,
-        inbound: null,
-      },
-      logLevel: 'info',
-      shutdownTimeoutSeconds: 30,
-      tracing: null,
-    })
+test('an empty environment runs everything on the embedded database', () => {
+  expect(readConfig({})).toEqual({
+    http: {
+      host: '127.0.0.1',
+      port: 3000,
+      publicUrl: null,
+      maxBodyBytes: 1_048_576,
+      maxEmailBodyBytes: 62_914_560,
+      trustProxy: 0,
+      authFailuresPerMinute: 60,
+      portalOrigins: [],
+    },
+    database: { kind: 'embedded', dataDir: '.postern/', poolSize: 10 },
+    encryptionKey: null,
+    roles: { api: true, worker: true },
+    rateLimits: { free: 120, pro: 3000, scale: 30_000 },
+    requestLogs: true,
+    retentionMs: 30 * 24 * 3_600_000,
+    identityProvider: null,
+    statisticsMs: 400 * 24 * 3_600_000,
+    webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, maxPerCustomer: 20 },
+    portal: { accentColor: null, colorScheme: 'auto' },
+    delivery: { places: 1_024, endpointMax: 64 },
+    mail: {
+      transport: 'capture',
+      relay: null,
+      concurrency: 50,
+      connectionsPerHost: 5,
+      messagesPerConnection: 100,
+      allowPrivateNetworks: false,
+      hostname: hostname().toLowerCase(),
+      spfInclude: null,
+      dnsServers: null,
+      accountEmailFrom: { name: 'Postern', address: 'account@postern.test', domain: 'postern.test' },
+      capturePort: 0,
+      inbound: null,
+    },
+    logLevel: 'info',
+    shutdownTimeoutSeconds: 30,
+    tracing: null,
   })
+})
 
-  test('is the same as one of empty variables', () => {
-    const empty = Object.fromEntries(settingsTable.map(({ name }) => [name, '']))
-    expect(readConfig(empty)).toEqual(readConfig({}))
-  })
+test('an empty environment is the same as one of empty variables', () => {
+  const empty = Object.fromEntries(settingsTable.map(({ name }) => [name, '']))
+  expect(readConfig(empty)).toEqual(readConfig({}))
+})
 
-  test('is the same as one that gives the defaults of the table', () => {
-    const written = settingsTable.filter(({ default: value }) => value !== null && /^[\w.,=/-]+$/.test(value))
-    const given = Object.fromEntries(written.map(({ name, default: value }) => [name, value ?? '']))
-    expect(written.length).toBeGreaterThan(10)
-    expect(readConfig(given)).toEqual(readConfig({}))
-  })
+test('an empty environment is the same as one that gives the defaults of the table', () => {
+  const written = settingsTable.filter(({ default: value }) => value !== null && /^[\w.,=/-]+$/.test(value))
+  const given = Object.fromEntries(written.map(({ name, default: value }) => [name, value ?? '']))
+  expect(written.length).toBeGreaterThan(10)
+  expect(readConfig(given)).toEqual(readConfig({}))
 })
 
 describe('the embedded database opens private networks to webhooks', () => {
@@ -93,27 +91,25 @@ describe('the embedded database opens private networks to webhooks', () => {
   })
 })
 
-describe('a database of the operator', () => {
-  const env = { DATABASE_URL: 'postgres://ann:hush@db.example/mail', ENCRYPTION_KEY: key }
+const env = { DATABASE_URL: 'postgres://ann:hush@db.example/mail', ENCRYPTION_KEY: key }
 
-  test('closes private networks and http to webhooks, unless they are opened', () => {
-    expect(readConfig(env).webhooks).toMatchObject({ allowPrivateNetworks: false, allowHttp: false })
-    const opened = { WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true', WEBHOOK_ALLOW_HTTP: 'true' }
-    expect(readConfig({ ...env, ...opened }).webhooks).toMatchObject({ allowPrivateNetworks: true, allowHttp: true })
-  })
+test('a database of the operator closes private networks and http to webhooks, unless they are opened', () => {
+  expect(readConfig(env).webhooks).toMatchObject({ allowPrivateNetworks: false, allowHttp: false })
+  const opened = { WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true', WEBHOOK_ALLOW_HTTP: 'true' }
+  expect(readConfig({ ...env, ...opened }).webhooks).toMatchObject({ allowPrivateNetworks: true, allowHttp: true })
+})
 
-  test('needs an encryption key, and is told how to make one', () => {
-    expect(readConfig(env).encryptionKey).toEqual(Buffer.alloc(32, 7))
-    expect(faultOf({ DATABASE_URL: env.DATABASE_URL })).toMatch(
-      /^ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32"/,
-    )
-  })
+test('a database of the operator needs an encryption key, and is told how to make one', () => {
+  expect(readConfig(env).encryptionKey).toEqual(Buffer.alloc(32, 7))
+  expect(faultOf({ DATABASE_URL: env.DATABASE_URL })).toMatch(
+    /^ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32"/,
+  )
+})
 
-  test('is all a command needs', () => {
-    expect(readCommandConfig({ DATABASE_URL: env.DATABASE_URL, PORT: 'none of its business' })).toEqual({
-      database: { kind: 'external', url: env.DATABASE_URL, poolSize: 10 },
-      rateLimits: { free: 120, pro: 3000, scale: 30_000 },
-    })
+test('a database of the operator is all a command needs', () => {
+  expect(readCommandConfig({ DATABASE_URL: env.DATABASE_URL, PORT: 'none of its business' })).toEqual({
+    database: { kind: 'external', url: env.DATABASE_URL, poolSize: 10 },
+    rateLimits: { free: 120, pro: 3000, scale: 30_000 },
   })
 })
 
@@ -127,7 +123,7 @@ test.each([
 })
 
 describe('what is given', () => {
-  test('is read', () => {
+  test('settings that are given are read', () => {
     const config = readConfig({
       HOST: '::1',
       PORT: '0',
@@ -175,7 +171,7 @@ describe('what is given', () => {
     expect(config.portal).toEqual({ accentColor: '#0f766e', colorScheme: 'dark' })
   })
 
-  test('has a mail server for what comes back where it has a port, with TLS where it has both files', () => {
+  test('the settings give a mail server for what comes back where there is a port, with TLS where there are both files', () => {
     const files = { INBOUND_SMTP_TLS_CERT: '/etc/tls/mail.pem', INBOUND_SMTP_TLS_KEY: '/etc/tls/mail.key' }
     expect(readConfig({ INBOUND_SMTP_PORT: '25' }).mail.inbound).toEqual({ host: '0.0.0.0', port: 25, tls: null })
     expect(readConfig({ INBOUND_SMTP_PORT: '2525', INBOUND_SMTP_HOST: '::', ...files }).mail.inbound).toEqual({
@@ -245,17 +241,22 @@ describe('what is given', () => {
     expect(faultOf({ [name]: value })).toBe(`${name} is "${value}", but must be ${allowed}`)
   })
 
-  test('is told in one line, however many faults and lines it has', () => {
+  test('a faulty setting is told in one line, however many faults and lines it has', () => {
     const fault = faultOf({ PORT: '1\n2', LOG_LEVEL: 'loud' })
     expect(fault).toMatch(/^PORT is "1\\n2", but must be .*; LOG_LEVEL is "loud", but must be /)
     expect(fault).not.toContain('\n')
   })
 
-  test.each(['postgres://ann%zz@db.example/mail', 'postgres://db.example/%ff'])('is a database URL like %s', (url) => {
-    expect(faultOf({ DATABASE_URL: url, ENCRYPTION_KEY: key })).toMatch(/^DATABASE_URL must be a URL such as postgres:/)
-  })
+  test.each(['postgres://ann%zz@db.example/mail', 'postgres://db.example/%ff'])(
+    'a database URL may be like %s',
+    (url) => {
+      expect(faultOf({ DATABASE_URL: url, ENCRYPTION_KEY: key })).toMatch(
+        /^DATABASE_URL must be a URL such as postgres:/,
+      )
+    },
+  )
 
-  test('is not told when it is a secret', () => {
+  test('a faulty setting is not told when it is a secret', () => {
     const fault = faultOf({ DATABASE_URL: 'mysql://ann:hush@db.example/mail', ENCRYPTION_KEY: 'c2hvcnQ=' })
     expect(fault).toContain('DATABASE_URL must be a URL such as postgres://')
     expect(fault).toContain('ENCRYPTION_KEY must be 32 bytes in base64')
@@ -263,98 +264,98 @@ describe('what is given', () => {
   })
 })
 
-describe('the name of the service in the records of domains', () => {
-  const inbound = { MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://relay.example', INBOUND_SMTP_PORT: '25' }
+const inbound = { MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://relay.example', INBOUND_SMTP_PORT: '25' }
 
-  test.each([{ MAIL_TRANSPORT: 'direct' }, inbound])('must be one others can find for %j', (env) => {
+test.each([{ MAIL_TRANSPORT: 'direct' }, inbound])(
+  'the name of the service in the records of domains must be one others can find for %j',
+  (env) => {
     expect(faultOf(env, 'vm')).toMatch(/^MAIL_HOSTNAME is needed .*: the name of this machine, "vm", has no dot, /)
     expect(faultOf({ ...env, MAIL_HOSTNAME: 'mx' }, 'vm.example.com')).toMatch(/^MAIL_HOSTNAME is "mx", .* dot/)
     expect(readConfig(env, 'VM.example.com').mail.hostname).toBe('vm.example.com')
     expect(readConfig({ ...env, MAIL_HOSTNAME: 'mx.example.com' }, 'vm').mail.hostname).toBe('mx.example.com')
-  })
+  },
+)
 
-  test('may be any where nothing is sent to it and nothing sent by it', () => {
-    expect(readConfig({}, 'vm').mail.hostname).toBe('vm')
-    expect(readConfig({ ...inbound, INBOUND_SMTP_PORT: '' }, 'vm').mail.hostname).toBe('vm')
-  })
+test('the name of the service in the records of domains may be any where nothing is sent to it and nothing sent by it', () => {
+  expect(readConfig({}, 'vm').mail.hostname).toBe('vm')
+  expect(readConfig({ ...inbound, INBOUND_SMTP_PORT: '' }, 'vm').mail.hostname).toBe('vm')
 })
 
-describe('the sender of emails to users', () => {
-  const senderOf = (env: Record<string, string>) => readConfig(env, 'mail.example.com').mail.accountEmailFrom
-  const leaving = { MAIL_TRANSPORT: 'direct', PUBLIC_URL: 'https://mail.example.com' }
-  const given = { ACCOUNT_EMAIL_FROM: 'Shop <account@example.com>' }
-  const shop = { name: 'Shop', address: 'account@example.com', domain: 'example.com' }
+const senderOf = (env: Record<string, string>) => readConfig(env, 'mail.example.com').mail.accountEmailFrom
+const leaving = { MAIL_TRANSPORT: 'direct', PUBLIC_URL: 'https://mail.example.com' }
+const given = { ACCOUNT_EMAIL_FROM: 'Shop <account@example.com>' }
+const shop = { name: 'Shop', address: 'account@example.com', domain: 'example.com' }
 
-  test.each<Record<string, string>>([{}, { HOST: 'localhost' }, { PUBLIC_URL: 'http://localhost:8080' }])(
-    'has a default where email is captured for this machine alone: %o',
-    (env) => {
-      expect(senderOf(env)?.address).toBe('account@postern.test')
-      expect(senderOf({ ...env, ...given })).toEqual(shop)
-    },
-  )
+test.each<Record<string, string>>([{}, { HOST: 'localhost' }, { PUBLIC_URL: 'http://localhost:8080' }])(
+  'the sender of emails to users has a default where email is captured for this machine alone: %o',
+  (env) => {
+    expect(senderOf(env)?.address).toBe('account@postern.test')
+    expect(senderOf({ ...env, ...given })).toEqual(shop)
+  },
+)
 
-  test.each<Record<string, string>>([
-    { HOST: '0.0.0.0' },
-    { PUBLIC_URL: 'http://192.168.1.5' },
-    { PUBLIC_URL: 'https://mail.example.com' },
-    leaving,
-  ])('has no default where others could read the captured links, or email leaves: %o', (env) => {
+test.each<Record<string, string>>([
+  { HOST: '0.0.0.0' },
+  { PUBLIC_URL: 'http://192.168.1.5' },
+  { PUBLIC_URL: 'https://mail.example.com' },
+  leaving,
+])(
+  'the sender of emails to users has no default where others could read the captured links, or email leaves: %o',
+  (env) => {
     expect(senderOf(env)).toBeNull()
     expect(senderOf({ ...env, ...given })).toEqual(shop)
-  })
+  },
+)
 
-  test('has no default in a process that is an API or a worker alone', () => {
-    expect(senderOf({ ROLES: 'api' })).toBeNull()
-  })
+test('the sender of emails to users has no default in a process that is an API or a worker alone', () => {
+  expect(senderOf({ ROLES: 'api' })).toBeNull()
+})
 
-  test.each<Record<string, string>>([{ ...leaving, PUBLIC_URL: '' }, { ROLES: 'worker' }])(
-    'needs PUBLIC_URL where links would lead nowhere without: %o',
-    (env) => {
-      expect(faultOf({ ...env, ...given }, 'mail.example.com')).toMatch(/^PUBLIC_URL is needed with ACCOUNT_EMAIL_FROM/)
-      expect(senderOf({ ...env, ...given, PUBLIC_URL: 'https://mail.example.com' })).toEqual(shop)
-    },
-  )
+test.each<Record<string, string>>([{ ...leaving, PUBLIC_URL: '' }, { ROLES: 'worker' }])(
+  'the sender of emails to users needs PUBLIC_URL where links would lead nowhere without: %o',
+  (env) => {
+    expect(faultOf({ ...env, ...given }, 'mail.example.com')).toMatch(/^PUBLIC_URL is needed with ACCOUNT_EMAIL_FROM/)
+    expect(senderOf({ ...env, ...given, PUBLIC_URL: 'https://mail.example.com' })).toEqual(shop)
+  },
+)
 
-  test('is refused when it is no address', () => {
-    expect(faultOf({ ACCOUNT_EMAIL_FROM: 'Shop' })).toMatch(/^ACCOUNT_EMAIL_FROM is "Shop", but must be an address /)
+test('the sender of emails to users is refused when it is no address', () => {
+  expect(faultOf({ ACCOUNT_EMAIL_FROM: 'Shop' })).toMatch(/^ACCOUNT_EMAIL_FROM is "Shop", but must be an address /)
+})
+
+test('a relay is read from its URL', () => {
+  const { mail } = readConfig({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example' })
+  expect(mail).toMatchObject({
+    transport: 'relay',
+    relay: { host: 'relay.example', port: 587, tls: 'verified', credentials: { user: 'ann', password: 'hush' } },
   })
 })
 
-describe('a relay', () => {
-  test('is read from its URL', () => {
-    const { mail } = readConfig({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example' })
-    expect(mail).toMatchObject({
-      transport: 'relay',
-      relay: { host: 'relay.example', port: 587, tls: 'verified', credentials: { user: 'ann', password: 'hush' } },
-    })
-  })
+test('a relay has to be given to send over one', () => {
+  expect(faultOf({ MAIL_TRANSPORT: 'relay' })).toMatch(/^SMTP_URL is needed with MAIL_TRANSPORT=relay: /)
+})
 
-  test('is needed to send over one', () => {
-    expect(faultOf({ MAIL_TRANSPORT: 'relay' })).toMatch(/^SMTP_URL is needed with MAIL_TRANSPORT=relay: /)
-  })
+test('a relay is not passed over in silence by another transport', () => {
+  const fault = 'SMTP_URL is given, but only MAIL_TRANSPORT=relay sends over it: set that too, or leave SMTP_URL out'
+  expect(faultOf({ SMTP_URL: 'smtp://ann:hush@relay.example' })).toBe(fault)
+  const env = { MAIL_TRANSPORT: 'direct', MAIL_HOSTNAME: 'mail.example.com', SMTP_URL: 'smtp://relay.example' }
+  expect(faultOf(env)).toBe(fault)
+})
 
-  test('is not passed over in silence by another transport', () => {
-    const fault = 'SMTP_URL is given, but only MAIL_TRANSPORT=relay sends over it: set that too, or leave SMTP_URL out'
-    expect(faultOf({ SMTP_URL: 'smtp://ann:hush@relay.example' })).toBe(fault)
-    const env = { MAIL_TRANSPORT: 'direct', MAIL_HOSTNAME: 'mail.example.com', SMTP_URL: 'smtp://relay.example' }
-    expect(faultOf(env)).toBe(fault)
-  })
+test('a relay is told what its URL may have when it is refused', () => {
+  const fault = faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example?tls=requird' })
+  expect(fault).toContain('?tls=required')
+  expect(fault).toContain('percent-encoded')
+})
 
-  test('is told what its URL may have when it is refused', () => {
-    const fault = faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example?tls=requird' })
-    expect(fault).toContain('?tls=required')
-    expect(fault).toContain('percent-encoded')
-  })
-
-  test.each([
-    'relay.example:hush',
-    'http://ann:hush@relay.example',
-    'smtp://ann:hush@relay.example?tls=opportunistic',
-    'smtp://ann:hu#sh@relay.example',
-  ])('is refused with the URL %s, which is not told', (url) => {
-    const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
-    expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
-  })
+test.each([
+  'relay.example:hush',
+  'http://ann:hush@relay.example',
+  'smtp://ann:hush@relay.example?tls=opportunistic',
+  'smtp://ann:hu#sh@relay.example',
+])('a relay is refused with the URL %s, which is not told', (url) => {
+  const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
+  expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
 })
 
 test('settings that lost their meaning are told with what took their place, where they are set', () => {

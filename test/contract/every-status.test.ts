@@ -237,64 +237,62 @@ describe('on a service that is well', () => {
         },
       ],
     ]
-    test.each(cases)('%s', async (_, provoke) => {
+    test.each(cases)('conflicts with what is there answer 409: %s', async (_, provoke) => {
       const answer = await provoke()
       expect([answer.status, codeOf(answer)]).toEqual([409, 'conflict'])
     })
   })
 
-  describe('what is well-formed but not possible now answers 422', () => {
-    const disableWebhook = (id: string) =>
-      client.succeed(contract.webhooks.update, { params: { id }, body: { url: deadUrl, status: 'disabled' } })
-    const beginAgain = (id: string) =>
-      service.database.db.updateTable('emails').set({ completed_at: null }).where('id', '=', id).execute()
-    const cancelEmail = (id: string) =>
-      client.as(service.keys.test).succeed(contract.emails.cancel, { params: { id }, body: {} })
-    const forgetEvents = (id: string) =>
-      service.database.db
-        .updateTable('webhooks')
-        .set({ events: ['later.type'] })
-        .where('id', '=', id)
-        .execute()
-    type Case = { forbid?: (parameters: Record<string, string>) => Promise<unknown>; json?: object; query?: string }
-    const cases: Record<string, Case> = {
-      ...impossibleAlways,
-      testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
-      countSegment: { forbid: (parameters) => forgetProperty(client, parameters) },
-      listSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
-      exportSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
-      publishTemplate: {
-        forbid: ({ id = '' }) =>
-          client.succeed(contract.templates.update, { params: { id }, body: { text: '{{ a | nothing }}' } }),
-        json: {},
-      },
-      resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
-      recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
-      updateContact: {
-        forbid: ({ subscriberId = '' }) =>
-          client.succeed(contract.subscribers.unsubscribe, { params: { id: subscriberId }, body: {} }),
-        json: { status: 'active' },
-      },
-      ...askingCases(() => service.database.db),
-      sendEmail: { json: toNobody },
-      sendEmailBatch: { json: { emails: [toNobody] } },
-      updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
-      cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
-      resendEmail: { forbid: ({ id = '' }) => beginAgain(id), json: {} },
-      listCapturedMessages: { query: '?search=%20' },
-      ...campaignCases(() => service.database.db),
-      listEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
-      streamEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
-    }
+  const disableWebhook = (id: string) =>
+    client.succeed(contract.webhooks.update, { params: { id }, body: { url: deadUrl, status: 'disabled' } })
+  const beginAgain = (id: string) =>
+    service.database.db.updateTable('emails').set({ completed_at: null }).where('id', '=', id).execute()
+  const cancelEmail = (id: string) =>
+    client.as(service.keys.test).succeed(contract.emails.cancel, { params: { id }, body: {} })
+  const forgetEvents = (id: string) =>
+    service.database.db
+      .updateTable('webhooks')
+      .set({ events: ['later.type'] })
+      .where('id', '=', id)
+      .execute()
+  type Case = { forbid?: (parameters: Record<string, string>) => Promise<unknown>; json?: object; query?: string }
+  const cases: Record<string, Case> = {
+    ...impossibleAlways,
+    testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
+    countSegment: { forbid: (parameters) => forgetProperty(client, parameters) },
+    listSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
+    exportSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
+    publishTemplate: {
+      forbid: ({ id = '' }) =>
+        client.succeed(contract.templates.update, { params: { id }, body: { text: '{{ a | nothing }}' } }),
+      json: {},
+    },
+    resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
+    recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
+    updateContact: {
+      forbid: ({ subscriberId = '' }) =>
+        client.succeed(contract.subscribers.unsubscribe, { params: { id: subscriberId }, body: {} }),
+      json: { status: 'active' },
+    },
+    ...askingCases(() => service.database.db),
+    sendEmail: { json: toNobody },
+    sendEmailBatch: { json: { emails: [toNobody] } },
+    updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
+    cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
+    resendEmail: { forbid: ({ id = '' }) => beginAgain(id), json: {} },
+    listCapturedMessages: { query: '?search=%20' },
+    ...campaignCases(() => service.database.db),
+    listEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
+    streamEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
+  }
 
-    test.each(declaring(422))('%s', async (id, operation) => {
-      const { forbid, json, query = '' } = cases[id] ?? expect.fail(`say in this test how ${id} comes to be impossible`)
-      const parameters = await fixtures.parametersFor(operation)
-      await forbid?.(parameters)
-      const path = pathOf(operation, parameters) + query
-      const answer = await call(client, operation, { fixtures, path, ...(json && { json }) })
-      expect(answer.status).toBe(422)
-    })
+  test.each(declaring(422))('what is well-formed but not possible now answers 422: %s', async (id, operation) => {
+    const { forbid, json, query = '' } = cases[id] ?? expect.fail(`say in this test how ${id} comes to be impossible`)
+    const parameters = await fixtures.parametersFor(operation)
+    await forbid?.(parameters)
+    const path = pathOf(operation, parameters) + query
+    const answer = await call(client, operation, { fixtures, path, ...(json && { json }) })
+    expect(answer.status).toBe(422)
   })
 })
 

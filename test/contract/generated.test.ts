@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDkimKeyMaker } from '../../server/domains/generate-keys.ts'
 import { invalidBody, invalidQueryValues, valid } from '../support/arbitrary.ts'
 import { queryOf, type SendOptions, type TestClient } from '../support/client.ts'
@@ -84,18 +84,16 @@ function json(operation: Operation, body: unknown): SendOptions {
   }
 }
 
-describe('requests that are right', () => {
-  test.each(table)('%s accepts them', async (_, operation) => {
-    const places = fc.constantFrom('there', 'unknown')
-    const property = fc.asyncProperty(places, queries(operation), bodies(operation), async (place, query, body) => {
-      const parameters = place === 'there' ? await fixtures.parametersFor(operation) : unknownParameters(operation)
-      const base = pathOf(operation, parameters)
-      const path = base + (base.includes('?') ? queryOf(query).replace('?', '&') : queryOf(query))
-      const { status, text } = await client.send(operation.method, path, json(operation, body))
-      if (status >= 300 && !refusalsByState.includes(status)) expect.fail(`${path} ${JSON.stringify(body)}: ${text}`)
-    })
-    await fc.assert(property, { seed, numRuns })
+test.each(table)('%s accepts requests that are right', async (_, operation) => {
+  const places = fc.constantFrom('there', 'unknown')
+  const property = fc.asyncProperty(places, queries(operation), bodies(operation), async (place, query, body) => {
+    const parameters = place === 'there' ? await fixtures.parametersFor(operation) : unknownParameters(operation)
+    const base = pathOf(operation, parameters)
+    const path = base + (base.includes('?') ? queryOf(query).replace('?', '&') : queryOf(query))
+    const { status, text } = await client.send(operation.method, path, json(operation, body))
+    if (status >= 300 && !refusalsByState.includes(status)) expect.fail(`${path} ${JSON.stringify(body)}: ${text}`)
   })
+  await fc.assert(property, { seed, numRuns })
 })
 
 type Fault = { suffix?: string; options: SendOptions }
@@ -119,33 +117,29 @@ function faults(operation: Operation): fc.Arbitrary<Fault> {
   return fc.oneof(inQuery, { weight: 3, arbitrary: inBody }, inBytes)
 }
 
-describe('requests with one fault', () => {
-  test.each(table)('%s refuses them', async (_, operation) => {
-    const path = pathOf(operation, await fixtures.parametersFor(operation))
-    const property = fc.asyncProperty(faults(operation), async ({ suffix = '', options }) => {
-      const { status, text } = await client.send(operation.method, path + suffix, options)
-      if (status !== 400) expect.fail(`${path}${suffix} ${JSON.stringify(options)} answered ${status}: ${text}`)
-    })
-    await fc.assert(property, { seed, numRuns: 2 * numRuns })
+test.each(table)('%s refuses requests with one fault', async (_, operation) => {
+  const path = pathOf(operation, await fixtures.parametersFor(operation))
+  const property = fc.asyncProperty(faults(operation), async ({ suffix = '', options }) => {
+    const { status, text } = await client.send(operation.method, path + suffix, options)
+    if (status !== 400) expect.fail(`${path}${suffix} ${JSON.stringify(options)} answered ${status}: ${text}`)
   })
+  await fc.assert(property, { seed, numRuns: 2 * numRuns })
 })
 
-describe('identifiers that are none', () => {
-  const named = table.filter(([, { parameters }]) => parameters.path.length > 0)
+const named = table.filter(([, { parameters }]) => parameters.path.length > 0)
 
-  test.each(named)('%s finds nothing', async (_, operation) => {
-    const text = fc.oneof(fc.string({ minLength: 1 }), fc.string({ minLength: 1, unit: 'grapheme' }))
-    // A path cannot hold these as a segment: they are steps in it.
-    const segment = text.filter((value) => value !== '.' && value !== '..')
-    const property = fc.asyncProperty(segment, async (id) => {
-      const parameters = Object.fromEntries(operation.parameters.path.map(({ name }) => [name, id]))
-      const { status } = await client.send(
-        operation.method,
-        pathOf(operation, parameters),
-        json(operation, fixtures.bodyFor(operation)),
-      )
-      expect(status).toBe(404)
-    })
-    await fc.assert(property, { seed, numRuns })
+test.each(named)('%s finds nothing by identifiers that are none', async (_, operation) => {
+  const text = fc.oneof(fc.string({ minLength: 1 }), fc.string({ minLength: 1, unit: 'grapheme' }))
+  // A path cannot hold these as a segment: they are steps in it.
+  const segment = text.filter((value) => value !== '.' && value !== '..')
+  const property = fc.asyncProperty(segment, async (id) => {
+    const parameters = Object.fromEntries(operation.parameters.path.map(({ name }) => [name, id]))
+    const { status } = await client.send(
+      operation.method,
+      pathOf(operation, parameters),
+      json(operation, fixtures.bodyFor(operation)),
+    )
+    expect(status).toBe(404)
   })
+  await fc.assert(property, { seed, numRuns })
 })

@@ -11,12 +11,12 @@ describe.each([
   ['U+2029', '\u2029'],
   ['a line feed', '\n'],
 ])('%s', (_, character) => {
-  test.each(['', 'a'])('is refused in a line, after "%s"', (before) => {
+  test.each(['', 'a'])('a line break is refused in a line, after "%s"', (before) => {
     const { error } = line(100).safeParse(`${before}${character}b`)
     expect(error?.issues).toEqual([expect.objectContaining({ path: [], message: fault })])
   })
 
-  test('is refused in the subject of an email and in the name of a file', () => {
+  test('a line break is refused in the subject of an email and in the name of a file', () => {
     const attachments = [{ filename: `a${character}.txt`, content: 'aGFsbG8h' }]
     const { error } = sendEmail.safeParse({ ...email, subject: `a${character}b`, attachments })
     expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(['subject', 'attachments.0.filename'])

@@ -186,7 +186,7 @@ describe('with a key of each mode', () => {
 
   describe.each(modes.map((mode) => [mode]))('an object of %s keys', (mode) => {
     test.each(ofKind('own').map((operation) => [operation.id, operation] as const))(
-      'does not exist for %s with a key of the other mode',
+      'an object does not exist for %s with a key of the other mode',
       async (id, operation) => {
         const parameters = await make(mode, operation)
         const before = await everything()
@@ -201,7 +201,7 @@ describe('with a key of each mode', () => {
     )
 
     test.each(ofKind('list').map((operation) => [operation.id, operation] as const))(
-      'is in %s of its own mode alone',
+      'an object is in %s of its own mode alone',
       async (_, operation) => {
         const { id } = await make(mode, operation)
         const idsFor = async (key: Mode) => {
@@ -239,7 +239,7 @@ describe('with a key of each mode', () => {
     },
   )
 
-  test('of the two modes of emails, a key is shown none of the other when it asks for it', async () => {
+  test('a key is shown no emails of the other mode when it asks for them', async () => {
     await email('live')
     expect(await clientOf('test').succeed(contract.emails.list, { query: { mode: 'live' } })).toMatchObject({
       data: [],
@@ -286,7 +286,7 @@ describe('with a key of each mode', () => {
     }
 
     test.each(triesToReach(unsubscribedFrom))(
-      'is not written to because a test key tries: %s',
+      'a person who unsubscribed is not written to because a test key tries: %s',
       async (name, attempt) => {
         const person = await unsubscribed()
         const body = attempt.body?.(person)

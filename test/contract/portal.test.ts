@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createFixtures, deadUrl, type Fixtures, pathOf, unknownParameters } from '../support/fixtures.ts'
 import { pageHeaders } from '../support/people.ts'
@@ -85,26 +85,27 @@ test.each(named(inPortal))('%s refuses a session that has ended', async (_, oper
   expect([answer.status, codeOf(answer)]).toEqual([401, 'authentication_error'])
 })
 
-describe('a webhook', () => {
-  test.each(named(onOne))(
-    'of the customer, and of others: %s finds what is on the former alone',
-    async (_, operation) => {
-      // One name begins like that of the customer.
-      for (const [owner, isTheirs] of [
-        ['43', false],
-        ['421', false],
-        ['42', true],
-      ] as const) {
-        const parameters = await fixtures.parametersFor(operation)
-        await give(parameters.id ?? '', owner)
-        const answer = await call(operation, pathOf(operation, parameters))
-        if (isTheirs) expect(answer.status).toBeLessThan(300)
-        else expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
-      }
-    },
-  )
+test.each(named(onOne))(
+  'a webhook of the customer, and of others: %s finds what is on the former alone',
+  async (_, operation) => {
+    // One name begins like that of the customer.
+    for (const [owner, isTheirs] of [
+      ['43', false],
+      ['421', false],
+      ['42', true],
+    ] as const) {
+      const parameters = await fixtures.parametersFor(operation)
+      await give(parameters.id ?? '', owner)
+      const answer = await call(operation, pathOf(operation, parameters))
+      if (isTheirs) expect(answer.status).toBeLessThan(300)
+      else expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
+    }
+  },
+)
 
-  test.each(named(onOne))('without a customer, and of another account: %s finds nothing', async (_, operation) => {
+test.each(named(onOne))(
+  'a webhook without a customer, and of another account: %s finds nothing',
+  async (_, operation) => {
     const own = createFixtures(service)
     const parameters = await own.parametersFor(operation)
     expect(codeOf(await call(operation, pathOf(operation, parameters)))).toBe('not_found')
@@ -117,19 +118,19 @@ describe('a webhook', () => {
       .where('id', '=', foreign.id ?? '')
       .execute()
     expect(codeOf(await call(operation, pathOf(operation, foreign)))).toBe('not_found')
-  })
+  },
+)
 
-  test.each(named(onOne))('of the same customer in the other mode: %s finds nothing', async (_, operation) => {
-    const inTest = createFixtures({ ...service, client: service.client.as(service.keys.test) })
-    const parameters = await inTest.parametersFor(operation)
-    const { db } = service.database
-    await db
-      .updateTable('webhooks')
-      .set({ metadata: '{"customer":"42"}' })
-      .where('id', '=', parameters.id ?? '')
-      .execute()
-    expect(codeOf(await call(operation, pathOf(operation, parameters)))).toBe('not_found')
-  })
+test.each(named(onOne))('a webhook of the same customer in the other mode: %s finds nothing', async (_, operation) => {
+  const inTest = createFixtures({ ...service, client: service.client.as(service.keys.test) })
+  const parameters = await inTest.parametersFor(operation)
+  const { db } = service.database
+  await db
+    .updateTable('webhooks')
+    .set({ metadata: '{"customer":"42"}' })
+    .where('id', '=', parameters.id ?? '')
+    .execute()
+  expect(codeOf(await call(operation, pathOf(operation, parameters)))).toBe('not_found')
 })
 
 test('a delivery or recovery of another webhook is not there on a webhook of the customer', async () => {

@@ -1,5 +1,5 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { rolePermissions, roles } from '../../contract/roles.ts'
 import type { RouteMetadata } from '../../contract/route.ts'
@@ -51,23 +51,21 @@ test.each(table)('%s: %s is allowed exactly when the role has its permission', a
   if (status === 401) expect(Object(body).error.message).toContain(`lacks the permission "${permission}"`)
 })
 
-describe('a user who is no member of the account', () => {
-  test.each(inAccount.map((operation) => [operation.id, operation] as const))(
-    '%s finds no account',
-    async (_, operation) => {
-      const { status, body } = await call(stranger, operation, { accountId: service.accountId })
-      expect([status, Object(body).error?.code]).toEqual([404, 'not_found'])
-    },
-  )
+test.each(inAccount.map((operation) => [operation.id, operation] as const))(
+  '%s finds no account for a user who is no member of it',
+  async (_, operation) => {
+    const { status, body } = await call(stranger, operation, { accountId: service.accountId })
+    expect([status, Object(body).error?.code]).toEqual([404, 'not_found'])
+  },
+)
 
-  const onOne = keyOperations.filter(({ parameters }) => parameters.path.length > 0)
-  test.each(onOne.map((operation) => [operation.id, operation] as const))(
-    "%s finds nothing of it in the user's own account",
-    async (_, operation) => {
-      const path = pathOf(operation, await fixtures.parametersFor(operation))
-      const json = operation.body === null ? {} : { json: fixtures.bodyFor(operation) }
-      const { status, body } = await stranger.send(operation.method, path, json)
-      expect([status, Object(body).error?.code]).toEqual([404, 'not_found'])
-    },
-  )
-})
+const onOne = keyOperations.filter(({ parameters }) => parameters.path.length > 0)
+test.each(onOne.map((operation) => [operation.id, operation] as const))(
+  '%s finds nothing of an account in the own account of a user who is no member of it',
+  async (_, operation) => {
+    const path = pathOf(operation, await fixtures.parametersFor(operation))
+    const json = operation.body === null ? {} : { json: fixtures.bodyFor(operation) }
+    const { status, body } = await stranger.send(operation.method, path, json)
+    expect([status, Object(body).error?.code]).toEqual([404, 'not_found'])
+  },
+)

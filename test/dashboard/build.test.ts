@@ -44,7 +44,7 @@ describe('building a dashboard', { timeout: 60_000 }, () => {
   const build = () => run(process.execPath, [join(copy, 'scripts/dashboard.ts'), '--if-stale'], { cwd: copy })
   const stamp = () => readFileSync(join(built(), 'sources.sha256'), 'utf8')
 
-  test('builds once, and again when a source has changed', async () => {
+  test('building a dashboard builds once, and again when a source has changed', async () => {
     install()
     await build()
     const first = stamp()
@@ -58,14 +58,14 @@ describe('building a dashboard', { timeout: 60_000 }, () => {
     expect(existsSync(join(built(), 'untouched'))).toBe(false)
   })
 
-  test('lets the service start where the tools are not installed', async () => {
+  test('building a dashboard lets the service start where the tools are not installed', async () => {
     const { stderr } = await build()
 
     expect(stderr).toContain('the tools to build it are not installed')
     expect(existsSync(built())).toBe(false)
   })
 
-  test('lets the service start with the earlier build when a source is faulty', async () => {
+  test('building a dashboard lets the service start with the earlier build when a source is faulty', async () => {
     install()
     await build()
     const before = stamp()
@@ -76,7 +76,7 @@ describe('building a dashboard', { timeout: 60_000 }, () => {
     expect(stamp()).toBe(before)
   })
 
-  test('leaves nothing half done when it is killed', async () => {
+  test('building a dashboard leaves nothing half done when it is killed', async () => {
     install()
     const child = spawn(process.execPath, [join(copy, 'scripts/dashboard.ts')], { cwd: copy })
     // The folder beside it shows that the build is writing.
@@ -92,7 +92,7 @@ describe('building a dashboard', { timeout: 60_000 }, () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('built'))).toEqual(['built'])
   })
 
-  test('does not count what was built as a source', async () => {
+  test('building a dashboard does not count what was built as a source', async () => {
     install()
     const before = sourceHash(copy)
     await build()

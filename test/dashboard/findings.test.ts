@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findingsOf, type Known } from '../../server/dashboard/screens/overview/findings.ts'
 import { noFigures, toEmailTotals, toWebhookTotals } from '../../server/statistics/to-response.ts'
 
@@ -60,64 +60,58 @@ test('the rate limit is told from 80 % of it on, and as a problem when it was re
   ])
 })
 
-describe('a domain', () => {
-  test.each([
-    ['the complaint rate from 0.1 % on', { sent: 1_000, complained: 1 }, 'warn', '0.1 % of the recipients'],
-    ['the complaint rate from 0.3 % on', { sent: 1_000, complained: 3 }, 'bad', '0.3 % of the recipients'],
-    ['the bounce rate from 5 % on', { sent: 950, rejected: 50, bounced: 50 }, 'warn', '5 % of the emails'],
-    ['the bounce rate from 10 % on', { sent: 900, rejected: 100, bounced: 100 }, 'bad', '10 % of the emails'],
-  ])('is told for %s', (_, figures, tone, words) => {
-    const [finding, ...others] = told({ domains: [domain], domainFigures: [ofEmails(figures)] })
-    expect(finding).toMatch(new RegExp(`^${tone} /domains/dom_1/deliverability: ${words}`))
-    expect(others).toEqual([])
-  })
-
-  test('that has sent to few, or is deleted, is not told for its rates', () => {
-    expect(told({ domains: [domain], domainFigures: [ofEmails({ sent: 499, complained: 2, bounced: 100 })] })).toEqual(
-      [],
-    )
-    expect(told({ domainFigures: [ofEmails({ sent: 1_000, complained: 100 })] })).toEqual([])
-  })
-
-  test('that was verified is told when a required record is lost, and for nothing else', () => {
-    const withRecord = (status: string, required = true) =>
-      told({ domains: [{ ...domain, records: [record, { ...record, status, required } as typeof record] }] })
-    expect(withRecord('missing')).toEqual([expect.stringMatching('^bad /domains/dom_1: A required DNS record is lost')])
-    expect(withRecord('mismatch')).toHaveLength(1)
-    for (const status of ['pending', 'timeout', 'server_failure']) expect(withRecord(status)).toEqual([])
-    expect(withRecord('missing', false)).toEqual([])
-    const unverified = {
-      ...domain,
-      status: 'pending' as const,
-      verifiedAt: null,
-      records: [{ ...record, status: 'missing' as const }],
-    }
-    expect(told({ domains: [unverified] })).toEqual([])
-  })
-
-  test('that has failed is told once', () => {
-    const failed = { ...domain, status: 'failed' as const, records: [{ ...record, status: 'missing' as const }] }
-    expect(told({ domains: [failed] })).toEqual([expect.stringMatching('^bad /domains/dom_1: Required DNS records')])
-  })
+test.each([
+  ['the complaint rate from 0.1 % on', { sent: 1_000, complained: 1 }, 'warn', '0.1 % of the recipients'],
+  ['the complaint rate from 0.3 % on', { sent: 1_000, complained: 3 }, 'bad', '0.3 % of the recipients'],
+  ['the bounce rate from 5 % on', { sent: 950, rejected: 50, bounced: 50 }, 'warn', '5 % of the emails'],
+  ['the bounce rate from 10 % on', { sent: 900, rejected: 100, bounced: 100 }, 'bad', '10 % of the emails'],
+])('a domain is told for %s', (_, figures, tone, words) => {
+  const [finding, ...others] = told({ domains: [domain], domainFigures: [ofEmails(figures)] })
+  expect(finding).toMatch(new RegExp(`^${tone} /domains/dom_1/deliverability: ${words}`))
+  expect(others).toEqual([])
 })
 
-describe('a webhook', () => {
-  test.each([
-    [100, 9, []],
-    [100, 10, ['warn /webhooks/wh_1: 10 % of 100 attempts since yesterday failed.']],
-    [2_000, 1_000, ['bad /webhooks/wh_1: 50 % of 2,000 attempts since yesterday failed.']],
-    [9, 9, []],
-  ])('of %d attempts, of which %d failed', (attempts, failed, expected) => {
-    expect(told({ webhooks: [webhook], webhookFigures: [ofAttempts(attempts, failed)] })).toEqual(expected)
-  })
+test('a domain that has sent to few, or is deleted, is not told for its rates', () => {
+  expect(told({ domains: [domain], domainFigures: [ofEmails({ sent: 499, complained: 2, bounced: 100 })] })).toEqual([])
+  expect(told({ domainFigures: [ofEmails({ sent: 1_000, complained: 100 })] })).toEqual([])
+})
 
-  test('that was disabled by the service is told, and one that a person disabled is not', () => {
-    const disabled = (disabledReason: 'failing' | 'gone' | 'manual') =>
-      told({ webhooks: [{ ...webhook, status: 'disabled', disabledReason }] })
-    expect(disabled('failing')).toEqual([expect.stringContaining('every attempt failed')])
-    expect(disabled('gone')).toEqual([expect.stringContaining('410')])
-    expect(disabled('manual')).toEqual([])
-  })
+test('a domain that was verified is told when a required record is lost, and for nothing else', () => {
+  const withRecord = (status: string, required = true) =>
+    told({ domains: [{ ...domain, records: [record, { ...record, status, required } as typeof record] }] })
+  expect(withRecord('missing')).toEqual([expect.stringMatching('^bad /domains/dom_1: A required DNS record is lost')])
+  expect(withRecord('mismatch')).toHaveLength(1)
+  for (const status of ['pending', 'timeout', 'server_failure']) expect(withRecord(status)).toEqual([])
+  expect(withRecord('missing', false)).toEqual([])
+  const unverified = {
+    ...domain,
+    status: 'pending' as const,
+    verifiedAt: null,
+    records: [{ ...record, status: 'missing' as const }],
+  }
+  expect(told({ domains: [unverified] })).toEqual([])
+})
+
+test('a domain that has failed is told once', () => {
+  const failed = { ...domain, status: 'failed' as const, records: [{ ...record, status: 'missing' as const }] }
+  expect(told({ domains: [failed] })).toEqual([expect.stringMatching('^bad /domains/dom_1: Required DNS records')])
+})
+
+test.each([
+  [100, 9, []],
+  [100, 10, ['warn /webhooks/wh_1: 10 % of 100 attempts since yesterday failed.']],
+  [2_000, 1_000, ['bad /webhooks/wh_1: 50 % of 2,000 attempts since yesterday failed.']],
+  [9, 9, []],
+])('a webhook of %d attempts, of which %d failed, is told or not', (attempts, failed, expected) => {
+  expect(told({ webhooks: [webhook], webhookFigures: [ofAttempts(attempts, failed)] })).toEqual(expected)
+})
+
+test('a webhook that was disabled by the service is told, and one that a person disabled is not', () => {
+  const disabled = (disabledReason: 'failing' | 'gone' | 'manual') =>
+    told({ webhooks: [{ ...webhook, status: 'disabled', disabledReason }] })
+  expect(disabled('failing')).toEqual([expect.stringContaining('every attempt failed')])
+  expect(disabled('gone')).toEqual([expect.stringContaining('410')])
+  expect(disabled('manual')).toEqual([])
 })
 
 test('the worst stands first', () => {

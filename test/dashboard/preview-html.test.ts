@@ -12,7 +12,7 @@ describe('the HTML of a preview', () => {
   ])('%s becomes %s', (html, expected) => expect(withStylesRenamed(html, 'abc')).toBe(expected))
 
   test.each([['<a'], ['<a "'], ["<a '"], ['<a ""'], [`<a "'`], [`<a"<a'`], ['<a  '], ['<style '], ['<a x="<a" ']])(
-    'of many %s without an end is read in one go',
+    'the HTML of a preview of many %s without an end is read in one go',
     (piece) => {
       // The time limit ends a match that would take minutes, and is far above what one takes.
       const read = () => withStylesRenamed(piece.repeat(600_000 / piece.length), 'abc')

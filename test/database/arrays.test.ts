@@ -4,7 +4,7 @@ import { plainArray, textArrays } from '../../server/database/arrays.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase } from '../support/database.ts'
 
-test('are read as they were written: identifiers, numbers, times, and what is null', async () => {
+test('arrays are read as they were written: identifiers, numbers, times, and what is null', async () => {
   await using database = await createTestDatabase()
   const now = new Date('2026-11-22T07:00:00.123Z')
   const ids = [newId('event', now), null, newId('webhook', now)]

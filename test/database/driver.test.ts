@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
 import { prepare, QueryBehindCommit } from '../../server/database/prepared.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -36,147 +36,139 @@ async function openTransactions(): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-describe('a statement that is sent with the next', () => {
-  test('is seen by the next, and committed', async () => {
-    await inTransaction(db, async (trx) => {
-      await note(trx, 'seen')
-      expect(await isNoted(trx, 'seen')).toBe(true)
-    })
-    expect(await isNoted(db, 'seen')).toBe(true)
+test('a statement that is sent with the next is seen by the next, and committed', async () => {
+  await inTransaction(db, async (trx) => {
+    await note(trx, 'seen')
+    expect(await isNoted(trx, 'seen')).toBe(true)
   })
-
-  test('is sent with the COMMIT when it is the last', async () => {
-    await inTransaction(db, (trx) => note(trx, 'last'))
-    expect(await isNoted(db, 'last')).toBe(true)
-  })
-
-  test('fails the COMMIT when it fails, and with it all that was done', async () => {
-    await inTransaction(db, (trx) => note(trx, 'twice'))
-    const again = inTransaction(db, async (trx) => {
-      await trx.insertInto('settings').values({ name: 'beside', value: '' }).execute()
-      await note(trx, 'twice')
-    })
-    await expect(again).rejects.toThrow(/duplicate key/)
-    expect(await isNoted(db, 'beside')).toBe(false)
-  })
-
-  test('is never sent when the transaction is undone before', async () => {
-    await inTransaction(db, (trx) => note(trx, 'there'))
-    const undone = inTransaction(db, async (trx) => {
-      expect(await isNoted(trx, 'there')).toBe(true)
-      // It would fail.
-      await note(trx, 'there')
-      throw new Error('second thoughts')
-    })
-    await expect(undone).rejects.toThrow('second thoughts')
-  })
+  expect(await isNoted(db, 'seen')).toBe(true)
 })
 
-describe('a transaction', () => {
-  test('begins with its first statement', async () => {
-    await inTransaction(db, async (trx) => {
-      expect(await openTransactions()).toBe(0)
-      await isNoted(trx, 'there')
-      expect(await openTransactions()).toBe(1)
-    })
+test('a statement that is sent with the next is sent with the COMMIT when it is the last', async () => {
+  await inTransaction(db, (trx) => note(trx, 'last'))
+  expect(await isNoted(db, 'last')).toBe(true)
+})
+
+test('a statement that is sent with the next fails the COMMIT when it fails, and with it all that was done', async () => {
+  await inTransaction(db, (trx) => note(trx, 'twice'))
+  const again = inTransaction(db, async (trx) => {
+    await trx.insertInto('settings').values({ name: 'beside', value: '' }).execute()
+    await note(trx, 'twice')
+  })
+  await expect(again).rejects.toThrow(/duplicate key/)
+  expect(await isNoted(db, 'beside')).toBe(false)
+})
+
+test('a statement that is sent with the next is never sent when the transaction is undone before', async () => {
+  await inTransaction(db, (trx) => note(trx, 'there'))
+  const undone = inTransaction(db, async (trx) => {
+    expect(await isNoted(trx, 'there')).toBe(true)
+    // It would fail.
+    await note(trx, 'there')
+    throw new Error('second thoughts')
+  })
+  await expect(undone).rejects.toThrow('second thoughts')
+})
+
+test('a transaction begins with its first statement', async () => {
+  await inTransaction(db, async (trx) => {
     expect(await openTransactions()).toBe(0)
+    await isNoted(trx, 'there')
+    expect(await openTransactions()).toBe(1)
   })
+  expect(await openTransactions()).toBe(0)
+})
 
-  test('tells when nothing was committed, also where the failure of a statement was passed over', async () => {
-    const blind = inTransaction(db, async (trx) => {
-      await trx.insertInto('settings').values({ name: 'blind', value: '' }).execute()
-      await sql`SELECT 1 / 0`.execute(trx).catch(() => undefined)
-    })
-    await expect(blind).rejects.toThrow('nothing was committed')
-    expect(await isNoted(db, 'blind')).toBe(false)
+test('a transaction tells when nothing was committed, also where the failure of a statement was passed over', async () => {
+  const blind = inTransaction(db, async (trx) => {
+    await trx.insertInto('settings').values({ name: 'blind', value: '' }).execute()
+    await sql`SELECT 1 / 0`.execute(trx).catch(() => undefined)
   })
+  await expect(blind).rejects.toThrow('nothing was committed')
+  expect(await isNoted(db, 'blind')).toBe(false)
+})
 
-  test('leaves nothing behind for the next user of its connection', async () => {
-    await expect(inTransaction(db, (trx) => sql`SELECT 1 / 0`.execute(trx))).rejects.toThrow('division by zero')
-    await db.transaction().execute(async () => undefined)
-    const { rows } = await sql<{ alone: boolean }>`
+test('a transaction leaves nothing behind for the next user of its connection', async () => {
+  await expect(inTransaction(db, (trx) => sql`SELECT 1 / 0`.execute(trx))).rejects.toThrow('division by zero')
+  await db.transaction().execute(async () => undefined)
+  const { rows } = await sql<{ alone: boolean }>`
       SELECT xact_start = query_start AS alone FROM pg_stat_activity WHERE pid = pg_backend_pid()
     `.execute(db)
-    expect(rows).toEqual([{ alone: true }])
-  })
-
-  test('has the isolation it asks for', async () => {
-    const level = await db
-      .transaction()
-      .setIsolationLevel('repeatable read')
-      .setAccessMode('read only')
-      .execute((trx) => sql<{ transaction_isolation: string }>`SHOW transaction_isolation`.execute(trx))
-    expect(level.rows).toEqual([{ transaction_isolation: 'repeatable read' }])
-  })
+  expect(rows).toEqual([{ alone: true }])
 })
 
-describe('a prepared statement', () => {
-  test('is parsed once in a session, and answers each time', async () => {
-    const add = prepare<{ a: number; b: number }, { sum: number }>({ name: 'add' })`
+test('a transaction has the isolation it asks for', async () => {
+  const level = await db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute((trx) => sql<{ transaction_isolation: string }>`SHOW transaction_isolation`.execute(trx))
+  expect(level.rows).toEqual([{ transaction_isolation: 'repeatable read' }])
+})
+
+test('a prepared statement is parsed once in a session, and answers each time', async () => {
+  const add = prepare<{ a: number; b: number }, { sum: number }>({ name: 'add' })`
       SELECT ${'a'}::integer + ${'b'}::integer + 10 * ${'a'} AS sum
     `
-    await inTransaction(db, async (trx) => {
-      expect(await add(trx, { a: 1, b: 2 })).toEqual([{ sum: 13 }])
-      expect(await add(trx, { b: 4, a: 3 })).toEqual([{ sum: 37 }])
-      const { rows } = await sql<{ name: string; uses: number }>`
+  await inTransaction(db, async (trx) => {
+    expect(await add(trx, { a: 1, b: 2 })).toEqual([{ sum: 13 }])
+    expect(await add(trx, { b: 4, a: 3 })).toEqual([{ sum: 37 }])
+    const { rows } = await sql<{ name: string; uses: number }>`
         SELECT name, (generic_plans + custom_plans)::integer AS uses FROM pg_prepared_statements WHERE name = 'add'
       `.execute(trx)
-      expect(rows).toEqual([{ name: 'add', uses: 2 }])
-    })
+    expect(rows).toEqual([{ name: 'add', uses: 2 }])
   })
 })
 
-describe('a statement behind the COMMIT', () => {
-  /** Reads names that are noted, behind the COMMIT. Returns what it is told. */
-  async function readBehind(trx: Trx, told: (string[] | null)[], name: string, text = sql`name`): Promise<void> {
-    const compiled = sql<{
-      name: string
-    }>`SELECT ${text} AS name FROM settings WHERE name = ANY(${''}::text[])`.compile(trx)
-    await trx.executeQuery(
-      new QueryBehindCommit<{ name: string }>(compiled, {
-        name: `behind ${name}`,
-        parameters: () => [[name, `${name} of another`]],
-        onRows: (rows) => told.push(rows?.map((row) => row.name).toSorted() ?? null),
-      }),
-    )
-  }
+/** Reads names that are noted, behind the COMMIT. Returns what it is told. */
+async function readBehind(trx: Trx, told: (string[] | null)[], name: string, text = sql`name`): Promise<void> {
+  const compiled = sql<{
+    name: string
+  }>`SELECT ${text} AS name FROM settings WHERE name = ANY(${''}::text[])`.compile(trx)
+  await trx.executeQuery(
+    new QueryBehindCommit<{ name: string }>(compiled, {
+      name: `behind ${name}`,
+      parameters: () => [[name, `${name} of another`]],
+      onRows: (rows) => told.push(rows?.map((row) => row.name).toSorted() ?? null),
+    }),
+  )
+}
 
-  test('sees what is committed by then, by this transaction and by others', async () => {
-    const told: (string[] | null)[] = []
-    await inTransaction(db, async (trx) => {
-      await readBehind(trx, told, 'behind')
-      await note(trx, 'behind')
-      expect(told).toEqual([])
-      await inTransaction(db, (other) => note(other, 'behind of another'))
-    })
-    expect(told).toEqual([['behind', 'behind of another']])
-  })
-
-  test('is not told of anything when the transaction is undone', async () => {
-    const told: (string[] | null)[] = []
-    const undone = inTransaction(db, async (trx) => {
-      await readBehind(trx, told, 'undone')
-      await note(trx, 'undone')
-      throw new Error('no')
-    })
-    await expect(undone).rejects.toThrow('no')
-    const failing = inTransaction(db, async (trx) => {
-      await readBehind(trx, told, 'failed')
-      await note(trx, 'failed')
-      await note(trx, 'failed')
-    })
-    await expect(failing).rejects.toThrow()
-    expect(await isNoted(db, 'failed')).toBe(false)
+test('a statement behind the COMMIT sees what is committed by then, by this transaction and by others', async () => {
+  const told: (string[] | null)[] = []
+  await inTransaction(db, async (trx) => {
+    await readBehind(trx, told, 'behind')
+    await note(trx, 'behind')
     expect(told).toEqual([])
+    await inTransaction(db, (other) => note(other, 'behind of another'))
   })
+  expect(told).toEqual([['behind', 'behind of another']])
+})
 
-  test('does not undo what was committed when it fails', async () => {
-    const told: (string[] | null)[] = []
-    await inTransaction(db, async (trx) => {
-      await readBehind(trx, told, 'kept', sql`(1 / 0)::text`)
-      await note(trx, 'kept')
-    })
-    expect(told).toEqual([null])
-    expect(await isNoted(db, 'kept')).toBe(true)
+test('a statement behind the COMMIT is not told of anything when the transaction is undone', async () => {
+  const told: (string[] | null)[] = []
+  const undone = inTransaction(db, async (trx) => {
+    await readBehind(trx, told, 'undone')
+    await note(trx, 'undone')
+    throw new Error('no')
   })
+  await expect(undone).rejects.toThrow('no')
+  const failing = inTransaction(db, async (trx) => {
+    await readBehind(trx, told, 'failed')
+    await note(trx, 'failed')
+    await note(trx, 'failed')
+  })
+  await expect(failing).rejects.toThrow()
+  expect(await isNoted(db, 'failed')).toBe(false)
+  expect(told).toEqual([])
+})
+
+test('a statement behind the COMMIT does not undo what was committed when it fails', async () => {
+  const told: (string[] | null)[] = []
+  await inTransaction(db, async (trx) => {
+    await readBehind(trx, told, 'kept', sql`(1 / 0)::text`)
+    await note(trx, 'kept')
+  })
+  expect(told).toEqual([null])
+  expect(await isNoted(db, 'kept')).toBe(true)
 })

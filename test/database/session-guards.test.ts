@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { connect, inTransaction } from '../../server/database/connection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -45,36 +45,34 @@ test('every connection of the service asks to be ended when its side is silent o
   }
 })
 
-describe('a session', () => {
-  test('has the limits that docs/operating/deploy.md states', async () => {
-    const { rows } = await sql`
+test('a session has the limits that docs/operating/deploy.md states', async () => {
+  const { rows } = await sql`
       SELECT name, setting, unit FROM pg_settings
       WHERE name IN ('idle_in_transaction_session_timeout', 'tcp_keepalives_idle', 'tcp_keepalives_interval',
         'tcp_keepalives_count', 'default_transaction_isolation')
       ORDER BY name
     `.execute(newPool())
-    expect(rows).toEqual([
-      { name: 'default_transaction_isolation', setting: 'read committed', unit: null },
-      { name: 'idle_in_transaction_session_timeout', setting: '60000', unit: 'ms' },
-      { name: 'tcp_keepalives_count', setting: '3', unit: null },
-      { name: 'tcp_keepalives_idle', setting: '30', unit: 's' },
-      { name: 'tcp_keepalives_interval', setting: '10', unit: 's' },
-    ])
-  })
+  expect(rows).toEqual([
+    { name: 'default_transaction_isolation', setting: 'read committed', unit: null },
+    { name: 'idle_in_transaction_session_timeout', setting: '60000', unit: 'ms' },
+    { name: 'tcp_keepalives_count', setting: '3', unit: null },
+    { name: 'tcp_keepalives_idle', setting: '30', unit: 's' },
+    { name: 'tcp_keepalives_interval', setting: '10', unit: 's' },
+  ])
+})
 
-  test('that falls silent in a transaction lets others go on, and its pool makes another', async () => {
-    const [silent, other] = [newPool(), newPool()]
-    await other.insertInto('settings').values({ name: 'held', value: '' }).execute()
-    const set = (value: string) => sql`UPDATE settings SET value = ${value} WHERE name = 'held'`
-    const work = inTransaction(silent, async (trx) => {
-      await sql`SET LOCAL idle_in_transaction_session_timeout = '50ms'`.execute(trx)
-      await set('lost').execute(trx)
-      // Waits for the lock until the session has been ended.
-      await set('kept').execute(other)
-      await set('late').execute(trx)
-    })
-    await expect(work).rejects.toThrow('connection')
-    const { rows } = await sql`SELECT value FROM settings WHERE name = 'held'`.execute(silent)
-    expect(rows).toEqual([{ value: 'kept' }])
+test('a session that falls silent in a transaction lets others go on, and its pool makes another', async () => {
+  const [silent, other] = [newPool(), newPool()]
+  await other.insertInto('settings').values({ name: 'held', value: '' }).execute()
+  const set = (value: string) => sql`UPDATE settings SET value = ${value} WHERE name = 'held'`
+  const work = inTransaction(silent, async (trx) => {
+    await sql`SET LOCAL idle_in_transaction_session_timeout = '50ms'`.execute(trx)
+    await set('lost').execute(trx)
+    // Waits for the lock until the session has been ended.
+    await set('kept').execute(other)
+    await set('late').execute(trx)
   })
+  await expect(work).rejects.toThrow('connection')
+  const { rows } = await sql`SELECT value FROM settings WHERE name = 'held'`.execute(silent)
+  expect(rows).toEqual([{ value: 'kept' }])
 })

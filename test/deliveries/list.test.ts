@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DeliveryListQuery } from '../../contract/deliveries.ts'
 import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -63,82 +63,80 @@ async function find(query: Partial<DeliveryListQuery>): Promise<number[]> {
 
 const all = Array.from({ length: count }, (_, index) => count - 1 - index)
 
-describe('the deliveries of a webhook', () => {
-  test('are listed newest first, each once, over the pages', async () => {
-    expect(await find({})).toEqual(all)
-  })
+test('the deliveries of a webhook are listed newest first, each once, over the pages', async () => {
+  expect(await find({})).toEqual(all)
+})
 
-  test.each(statuses)('are found by their status: %s', async (status) => {
-    expect(await find({ status })).toEqual(all.filter((index) => statuses[index % statuses.length] === status))
-  })
+test.each(statuses)('the deliveries of a webhook are found by their status: %s', async (status) => {
+  expect(await find({ status })).toEqual(all.filter((index) => statuses[index % statuses.length] === status))
+})
 
-  test('are found by the type of their event', async () => {
-    expect(await find({ eventType: 'contact.created' })).toEqual(all.filter((index) => index % 2 === 1))
-  })
+test('the deliveries of a webhook are found by the type of their event', async () => {
+  expect(await find({ eventType: 'contact.created' })).toEqual(all.filter((index) => index % 2 === 1))
+})
 
-  test('are found by the time of their creation: since one, the other excluded', async () => {
-    const since = createdAt(5).toISOString()
-    const until = createdAt(17).toISOString()
-    expect(await find({ since, until })).toEqual(all.filter((index) => index >= 5 && index < 17))
-    expect(await find({ until })).toEqual(all.filter((index) => index < 17))
-    expect(await find({ since, status: 'failed' })).toEqual(all.filter((index) => index >= 5 && index % 4 === 1))
-  })
+test('the deliveries of a webhook are found by the time of their creation: since one, the other excluded', async () => {
+  const since = createdAt(5).toISOString()
+  const until = createdAt(17).toISOString()
+  expect(await find({ since, until })).toEqual(all.filter((index) => index >= 5 && index < 17))
+  expect(await find({ until })).toEqual(all.filter((index) => index < 17))
+  expect(await find({ since, status: 'failed' })).toEqual(all.filter((index) => index >= 5 && index % 4 === 1))
+})
 
-  test('are found by their creation also when the clock was set back, and their ids are ahead of it', async () => {
-    // The id is later than all before it, though it was made of an earlier time.
-    newId('delivery', createdAt(count + 50))
-    const id = newId('delivery', createdAt(count))
-    await engine.db
-      .insertInto('deliveries')
-      .values({
-        id,
-        account_id: engine.accountId,
-        webhook_id: webhookId,
-        event_id: newId('event', createdAt(count)),
-        event_type: 'contact.deleted',
-        status: 'failed',
-        attempt_count: count,
-        created_at: createdAt(count),
-        completed_at: createdAt(count),
-        next_attempt_at: null,
-      })
-      .execute()
-    const since = createdAt(count).toISOString()
-    const until = createdAt(count + 1).toISOString()
-    expect(await find({ since, until })).toEqual([count])
-  })
+test('the deliveries of a webhook are found by their creation also when the clock was set back, and their ids are ahead of it', async () => {
+  // The id is later than all before it, though it was made of an earlier time.
+  newId('delivery', createdAt(count + 50))
+  const id = newId('delivery', createdAt(count))
+  await engine.db
+    .insertInto('deliveries')
+    .values({
+      id,
+      account_id: engine.accountId,
+      webhook_id: webhookId,
+      event_id: newId('event', createdAt(count)),
+      event_type: 'contact.deleted',
+      status: 'failed',
+      attempt_count: count,
+      created_at: createdAt(count),
+      completed_at: createdAt(count),
+      next_attempt_at: null,
+    })
+    .execute()
+  const since = createdAt(count).toISOString()
+  const until = createdAt(count + 1).toISOString()
+  expect(await find({ since, until })).toEqual([count])
+})
 
-  test('of a type that few have are looked for 10,000 at a time, and each is found once', async () => {
-    const manyId = await engine.addWebhook('http://127.0.0.1:9/', [])
-    await insertMany(engine.db, manyId, 10_020)
-    const list = (query: Partial<DeliveryListQuery>) =>
-      engine.deliveries.list(engine.db, live(engine.accountId), manyId, { limit: 5, ...query })
-    for (const query of [{ eventType: 'domain.deleted' }, { status: 'succeeded' }] as const) {
-      const first = await list(query)
-      expect(first.data).toEqual([])
-      const second = await list({ ...query, cursor: first.nextCursor ?? 'none' })
-      expect(second.data.map((delivery) => delivery.attemptCount)).toEqual([3, 2, 1])
-      expect(second.nextCursor).toBeNull()
-    }
-    // A full page continues after its last row, and one that ends with the 10,000th after that.
-    expect((await list({ eventType: 'contact.created' })).data.map(({ attemptCount }) => attemptCount)).toEqual([
-      10_020, 10_019, 10_018, 10_017, 10_016,
-    ])
-  })
+test('the deliveries of a webhook of a type that few have are looked for 10,000 at a time, and each is found once', async () => {
+  const manyId = await engine.addWebhook('http://127.0.0.1:9/', [])
+  await insertMany(engine.db, manyId, 10_020)
+  const list = (query: Partial<DeliveryListQuery>) =>
+    engine.deliveries.list(engine.db, live(engine.accountId), manyId, { limit: 5, ...query })
+  for (const query of [{ eventType: 'domain.deleted' }, { status: 'succeeded' }] as const) {
+    const first = await list(query)
+    expect(first.data).toEqual([])
+    const second = await list({ ...query, cursor: first.nextCursor ?? 'none' })
+    expect(second.data.map((delivery) => delivery.attemptCount)).toEqual([3, 2, 1])
+    expect(second.nextCursor).toBeNull()
+  }
+  // A full page continues after its last row, and one that ends with the 10,000th after that.
+  expect((await list({ eventType: 'contact.created' })).data.map(({ attemptCount }) => attemptCount)).toEqual([
+    10_020, 10_019, 10_018, 10_017, 10_016,
+  ])
+})
 
-  test('are read from one index until the page is full, with a filter too', async () => {
-    const manyId = await engine.addWebhook('http://127.0.0.1:9/', [])
-    await insertMany(engine.db, manyId, 2_000)
-    await sql`ANALYZE deliveries`.execute(engine.db)
-    for (const query of [{}, { eventType: 'contact.created' }, { status: 'failed' }] as const) {
-      const read = await inTransaction(engine.db, async (trx) => {
-        const before = await rowsRead(trx)
-        await engine.deliveries.list(trx, live(engine.accountId), manyId, { limit: 5, ...query })
-        return (await rowsRead(trx)) - before
-      })
-      expect(read).toBeLessThan(50)
-    }
-  })
+test('the deliveries of a webhook are read from one index until the page is full, with a filter too', async () => {
+  const manyId = await engine.addWebhook('http://127.0.0.1:9/', [])
+  await insertMany(engine.db, manyId, 2_000)
+  await sql`ANALYZE deliveries`.execute(engine.db)
+  for (const query of [{}, { eventType: 'contact.created' }, { status: 'failed' }] as const) {
+    const read = await inTransaction(engine.db, async (trx) => {
+      const before = await rowsRead(trx)
+      await engine.deliveries.list(trx, live(engine.accountId), manyId, { limit: 5, ...query })
+      return (await rowsRead(trx)) - before
+    })
+    expect(read).toBeLessThan(50)
+  }
 })
 
 /** Inserts failed deliveries numbered from 1. The first three succeeded, with another type. */

@@ -58,19 +58,19 @@ const sources = [
 ]
 
 describe.each(sources)('$name', ({ name, expressions }) => {
-  test('has an expression for each panel or rule', () => {
+  test('a file for monitoring has an expression for each panel or rule', () => {
     const marks = contentOf(name).match(name === 'alerts.yaml' ? /- alert: /g : /"expr": /g) ?? []
     expect(marks.length).toBeGreaterThan(10)
     expect(expressions.length).toBeGreaterThanOrEqual(marks.length)
   })
 
-  test('names metrics that the service has', () => {
+  test('a file for monitoring names metrics that the service has', () => {
     const named = new Set(expressions.flatMap(seriesIn))
     expect(named.size).toBeGreaterThan(5)
     expect([...named].filter((series) => kindOf(series) === undefined)).toEqual([])
   })
 
-  test('takes rates of counters, and of nothing else', () => {
+  test('a file for monitoring takes rates of counters, and of nothing else', () => {
     for (const expression of expressions) {
       const rated = [...expression.matchAll(/\b(?:rate|increase)\((\w+)/g)].map(([, series = '']) => series)
       const others = seriesIn(expression).filter((series) => !rated.includes(series))

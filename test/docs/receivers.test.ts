@@ -147,7 +147,7 @@ for (const [index, { language, block, name, needs, commandOf, isShortest, isRunB
       return receiver.printed().split(eventId).length - 1
     }
 
-    test('takes a delivery that the service has signed', async () => {
+    test('a receiver takes a delivery that the service has signed', async () => {
       const event = newEvent()
       const target = {
         ...event,
@@ -162,7 +162,7 @@ for (const [index, { language, block, name, needs, commandOf, isShortest, isRunB
     })
 
     if (isShortest)
-      test('refuses other values of X-Service-Signature', async () => {
+      test('a receiver refuses other values of X-Service-Signature', async () => {
         const event = newEvent()
         const signature = signed(event)['x-service-signature'] ?? ''
         const others = [
@@ -182,63 +182,61 @@ for (const [index, { language, block, name, needs, commandOf, isShortest, isRunB
       })
 
     if (!isShortest)
-      describe('by webhook-signature', () => {
-        test('refuses what is not signed so', async () => {
-          const event = newEvent()
-          const { body } = event
-          const headers = signed(event)
-          const signature = headers['webhook-signature'] ?? ''
-          const others: { headers: Record<string, string>; body: string }[] = [
-            { headers, body: body.replace('deleted', 'created') },
-            { headers, body: `${body}\n` },
-            { headers: signed(event, { by: otherSecret }), body },
-            { headers: {}, body },
-            { headers: { 'x-service-signature': headers['x-service-signature'] ?? '' }, body },
-            { headers: { ...headers, 'webhook-id': newEvent().eventId }, body },
-            { headers: { ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) }, body },
-            { headers: { ...headers, 'webhook-timestamp': 'now' }, body },
-            { headers: { ...headers, 'webhook-timestamp': '' }, body },
-            ...['', 'v1,', signature.slice('v1,'.length), `${signature}A`, signature.slice(0, -1), 'é'.repeat(47)].map(
-              (other) => ({ headers: { ...headers, 'webhook-signature': other }, body }),
-            ),
-          ]
-          for (const request of others) expect(await statusOf(request)).toBe(401)
-          expect(await timesHandled(event)).toBe(0)
-        })
-
-        test('refuses a delivery that was signed more than five minutes ago, or as much too early', async () => {
-          const event = newEvent()
-          for (const seconds of [310, 86_400, -310]) {
-            const headers = signed(event, { at: secondsAgo(seconds) })
-            expect(await statusOf({ headers, body: event.body })).toBe(401)
-          }
-          expect(await timesHandled(event)).toBe(0)
-          expect(await statusOf({ headers: signed(event, { at: secondsAgo(240) }), body: event.body })).toBe(200)
-          expect(await timesHandled(event)).toBe(1)
-        })
-
-        test('takes what is signed with several secrets, whichever of them is its own', async () => {
-          for (const secrets of [
-            { by: otherSecret, also: [secret] },
-            { by: secret, also: [otherSecret] },
-          ]) {
-            const event = newEvent()
-            expect(await statusOf({ headers: signed(event, secrets), body: event.body })).toBe(200)
-            expect(await timesHandled(event)).toBe(1)
-          }
-        })
-
-        test('handles an event once that comes three times, and answers 200 each time', async () => {
-          const event = newEvent()
-          for (const at of [secondsAgo(60), secondsAgo(60), secondsAgo(0)]) {
-            expect(await statusOf({ headers: signed(event, { at }), body: event.body })).toBe(200)
-          }
-          expect(await timesHandled(event)).toBe(1)
-        })
+      test('a receiver by webhook-signature refuses what is not signed so', async () => {
+        const event = newEvent()
+        const { body } = event
+        const headers = signed(event)
+        const signature = headers['webhook-signature'] ?? ''
+        const others: { headers: Record<string, string>; body: string }[] = [
+          { headers, body: body.replace('deleted', 'created') },
+          { headers, body: `${body}\n` },
+          { headers: signed(event, { by: otherSecret }), body },
+          { headers: {}, body },
+          { headers: { 'x-service-signature': headers['x-service-signature'] ?? '' }, body },
+          { headers: { ...headers, 'webhook-id': newEvent().eventId }, body },
+          { headers: { ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) }, body },
+          { headers: { ...headers, 'webhook-timestamp': 'now' }, body },
+          { headers: { ...headers, 'webhook-timestamp': '' }, body },
+          ...['', 'v1,', signature.slice('v1,'.length), `${signature}A`, signature.slice(0, -1), 'é'.repeat(47)].map(
+            (other) => ({ headers: { ...headers, 'webhook-signature': other }, body }),
+          ),
+        ]
+        for (const request of others) expect(await statusOf(request)).toBe(401)
+        expect(await timesHandled(event)).toBe(0)
       })
 
+    test('a receiver by webhook-signature refuses a delivery that was signed more than five minutes ago, or as much too early', async () => {
+      const event = newEvent()
+      for (const seconds of [310, 86_400, -310]) {
+        const headers = signed(event, { at: secondsAgo(seconds) })
+        expect(await statusOf({ headers, body: event.body })).toBe(401)
+      }
+      expect(await timesHandled(event)).toBe(0)
+      expect(await statusOf({ headers: signed(event, { at: secondsAgo(240) }), body: event.body })).toBe(200)
+      expect(await timesHandled(event)).toBe(1)
+    })
+
+    test('a receiver by webhook-signature takes what is signed with several secrets, whichever of them is its own', async () => {
+      for (const secrets of [
+        { by: otherSecret, also: [secret] },
+        { by: secret, also: [otherSecret] },
+      ]) {
+        const event = newEvent()
+        expect(await statusOf({ headers: signed(event, secrets), body: event.body })).toBe(200)
+        expect(await timesHandled(event)).toBe(1)
+      }
+    })
+
+    test('a receiver by webhook-signature handles an event once that comes three times, and answers 200 each time', async () => {
+      const event = newEvent()
+      for (const at of [secondsAgo(60), secondsAgo(60), secondsAgo(0)]) {
+        expect(await statusOf({ headers: signed(event, { at }), body: event.body })).toBe(200)
+      }
+      expect(await timesHandled(event)).toBe(1)
+    })
+
     if (!isRunByServer)
-      test('ends at its start without a secret, and says what it needs', async () => {
+      test('a receiver ends at its start without a secret, and says what it needs', async () => {
         const child = spawn(command.program, [command.file], {
           env: { PATH: process.env.PATH, PORT: String(await freePort()) },
           stdio: ['ignore', 'ignore', 'pipe'],
@@ -248,55 +246,53 @@ for (const [index, { language, block, name, needs, commandOf, isShortest, isRunB
       })
 
     if (isRunByServer)
-      test('refuses every request without a secret', async () => {
+      test('a receiver refuses every request without a secret', async () => {
         await using without = await runReceiver({ ...command, port: await freePort(), secret: '' })
         const event = newEvent()
         const outcome = await exchange.send({ url: without.url, headers: signed(event), body: event.body })
         expect(outcome).toMatchObject({ kind: 'answered', status: 500 })
       })
 
-    test('goes on after all of that', async () => {
+    test('a receiver goes on after all that it refused', async () => {
       const event = newEvent()
       expect(await statusOf({ headers: signed(event), body: event.body })).toBe(200)
     })
   })
 }
 
-describe('the ready-made verifier', () => {
-  const lines = fenceOf(sectionOfPages('A ready-made verifier'), 'js')
+const lines = fenceOf(sectionOfPages('A ready-made verifier'), 'js')
 
-  /** Runs the lines of the page with a request at hand, and returns how that ended. */
-  async function verify(request: { headers: Record<string, string>; body: string }) {
-    const given = `const body = ${JSON.stringify(request.body)}, request = ${JSON.stringify({ headers: request.headers })}\n`
-    const child = spawn(process.execPath, ['--input-type=module', '-'], {
-      cwd: root,
-      env: { WEBHOOK_SECRET: secret },
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
-    child.stdin.end(`${given}${lines}\nconsole.log(event.type)\n`)
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
-    return { stdout, stderr, code }
-  }
-
-  test('is three lines', () => {
-    expect(lines.trimEnd().split('\n')).toHaveLength(3)
+/** Runs the lines of the page with a request at hand, and returns how that ended. */
+async function verify(request: { headers: Record<string, string>; body: string }) {
+  const given = `const body = ${JSON.stringify(request.body)}, request = ${JSON.stringify({ headers: request.headers })}\n`
+  const child = spawn(process.execPath, ['--input-type=module', '-'], {
+    cwd: root,
+    env: { WEBHOOK_SECRET: secret },
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.end(`${given}${lines}\nconsole.log(event.type)\n`)
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { stdout, stderr, code }
+}
 
-  test('takes a delivery that the service has signed', async () => {
-    const event = newEvent()
-    const request = { headers: signed(event), body: event.body }
-    expect(await verify(request)).toEqual({ stdout: 'contact.deleted\n', stderr: '', code: 0 })
-  })
+test('the ready-made verifier is three lines', () => {
+  expect(lines.trimEnd().split('\n')).toHaveLength(3)
+})
 
-  test('refuses one that was altered, and one that is older than five minutes', async () => {
-    const event = newEvent()
-    const { body } = event
-    const altered = body.replace('deleted', 'created')
-    expect(await verify({ headers: signed(event), body: altered })).toMatchObject({ stdout: '', code: 1 })
-    expect(await verify({ headers: signed(event, { at: secondsAgo(301) }), body })).toMatchObject({
-      stdout: '',
-      code: 1,
-    })
-    expect(await verify({ headers: signed(event, { at: secondsAgo(240) }), body })).toMatchObject({ code: 0 })
+test('the ready-made verifier takes a delivery that the service has signed', async () => {
+  const event = newEvent()
+  const request = { headers: signed(event), body: event.body }
+  expect(await verify(request)).toEqual({ stdout: 'contact.deleted\n', stderr: '', code: 0 })
+})
+
+test('the ready-made verifier refuses one that was altered, and one that is older than five minutes', async () => {
+  const event = newEvent()
+  const { body } = event
+  const altered = body.replace('deleted', 'created')
+  expect(await verify({ headers: signed(event), body: altered })).toMatchObject({ stdout: '', code: 1 })
+  expect(await verify({ headers: signed(event, { at: secondsAgo(301) }), body })).toMatchObject({
+    stdout: '',
+    code: 1,
   })
+  expect(await verify({ headers: signed(event, { at: secondsAgo(240) }), body })).toMatchObject({ code: 0 })
 })

@@ -53,15 +53,15 @@ const documents = [...readPages(), readDocument('CONTRIBUTING.md')]
 describe.each(documents)('$name', (document) => {
   const { name, text } = document
 
-  test('links to what is there', () => {
+  test('a document links to what is there', () => {
     expect(linksOf(document).filter((target) => !isThere(name, target))).toEqual([])
   })
 
-  test('names npm scripts that exist', () => {
+  test('a document names npm scripts that exist', () => {
     expect(scriptsOf(document).filter((script) => !(script in scripts))).toEqual([])
   })
 
-  test('names settings that exist', () => {
+  test('a document names settings that exist', () => {
     const settings = settingsTable.map((setting) => setting.name)
     const named = new Set(text.match(/\b[A-Z]+(?:_[A-Z]+)+\b/g))
     const unknown = [...named].filter((variable) => !settings.includes(variable) && !(variable in otherVariables))

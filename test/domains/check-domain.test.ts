@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Domain } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { claimDomains } from '../../server/domains/queries.ts'
@@ -180,49 +180,47 @@ async function addRow(): Promise<string> {
   return row.id
 }
 
-describe('a service whose name has no dot', () => {
-  const vm = { hostname: 'vm', spfInclude: null }
+const vm = { hostname: 'vm', spfInclude: null }
 
-  async function createIn(options: Parameters<typeof createDomainWorld>[0]) {
-    const unnamed = await createDomainWorld(options)
-    onTestFinished(() => unnamed.end())
-    const domain = await unnamed.domains.create(unnamed.db, live(unnamed.account), { name: 'example.com' })
-    const verified = async () => {
-      publish(unnamed.dns, domain)
-      return unnamed.domains.verify(unnamed.db, live(unnamed.account), domain.id)
-    }
-    return { ...unnamed, domain, verified }
+async function createIn(options: Parameters<typeof createDomainWorld>[0]) {
+  const unnamed = await createDomainWorld(options)
+  onTestFinished(() => unnamed.end())
+  const domain = await unnamed.domains.create(unnamed.db, live(unnamed.account), { name: 'example.com' })
+  const verified = async () => {
+    publish(unnamed.dns, domain)
+    return unnamed.domains.verify(unnamed.db, live(unnamed.account), domain.id)
   }
+  return { ...unnamed, domain, verified }
+}
 
-  test('says at once that its own records cannot be published, and never counts them', async () => {
-    const { domain, verified } = await createIn({ sender: vm })
-    expect(statusesOf(domain)).toMatchObject({ dkim_rsa: 'pending', spf: 'missing', return_path: 'missing' })
-    const [spf, mx] = domain.records.filter(({ status }) => status === 'missing')
-    expect(spf?.hint).toMatch(/cannot be published yet: "vm", .* has no dot.* set MAIL_HOSTNAME/)
-    expect(mx?.hint).toBe(spf?.hint)
-    const checked = await verified()
-    expect(checked.status).toBe('pending')
-    expect(statusesOf(checked)).toMatchObject({ dkim_rsa: 'verified', spf: 'missing', return_path: 'missing' })
-  })
+test('a service whose name has no dot says at once that its own records cannot be published, and never counts them', async () => {
+  const { domain, verified } = await createIn({ sender: vm })
+  expect(statusesOf(domain)).toMatchObject({ dkim_rsa: 'pending', spf: 'missing', return_path: 'missing' })
+  const [spf, mx] = domain.records.filter(({ status }) => status === 'missing')
+  expect(spf?.hint).toMatch(/cannot be published yet: "vm", .* has no dot.* set MAIL_HOSTNAME/)
+  expect(mx?.hint).toBe(spf?.hint)
+  const checked = await verified()
+  expect(checked.status).toBe('pending')
+  expect(statusesOf(checked)).toMatchObject({ dkim_rsa: 'verified', spf: 'missing', return_path: 'missing' })
+})
 
-  test('has them looked up once it has another', async () => {
-    const sender = { ...vm }
-    const { db, account, domains, domain, verified } = await createIn({ sender })
-    await verified()
-    sender.hostname = 'mail.example.com'
-    const named = await domains.get(db, account, domain.id)
-    expect(statusesOf(named)).toMatchObject({ dkim_rsa: 'verified', spf: 'pending', return_path: 'pending' })
-    expect(statusesOf(await verified())).toMatchObject({ spf: 'mismatch', return_path: 'mismatch' })
-  })
+test('a service whose name has no dot has them looked up once it has another', async () => {
+  const sender = { ...vm }
+  const { db, account, domains, domain, verified } = await createIn({ sender })
+  await verified()
+  sender.hostname = 'mail.example.com'
+  const named = await domains.get(db, account, domain.id)
+  expect(statusesOf(named)).toMatchObject({ dkim_rsa: 'verified', spf: 'pending', return_path: 'pending' })
+  expect(statusesOf(await verified())).toMatchObject({ spf: 'mismatch', return_path: 'mismatch' })
+})
 
-  test('has the SPF record of another published', async () => {
-    const { domain } = await createIn({ sender: { ...vm, spfInclude: 'spf.relay.example' } })
-    expect(statusesOf(domain)).toMatchObject({ spf: 'pending', return_path: 'missing' })
-  })
+test('a service whose name has no dot has the SPF record of another published', async () => {
+  const { domain } = await createIn({ sender: { ...vm, spfInclude: 'spf.relay.example' } })
+  expect(statusesOf(domain)).toMatchObject({ spf: 'pending', return_path: 'missing' })
+})
 
-  test('is not bothered where no email leaves', async () => {
-    const { domain, verified } = await createIn({ sender: vm, isCaptured: true })
-    expect(statusesOf(domain)).toMatchObject({ spf: 'pending', return_path: 'pending' })
-    expect((await verified()).status).toBe('verified')
-  })
+test('a service whose name has no dot is not bothered where no email leaves', async () => {
+  const { domain, verified } = await createIn({ sender: vm, isCaptured: true })
+  expect(statusesOf(domain)).toMatchObject({ spf: 'pending', return_path: 'pending' })
+  expect((await verified()).status).toBe('verified')
 })

@@ -43,7 +43,7 @@ function publishNext(domain: Domain, purposes?: Parameters<typeof publish>[2]): 
 }
 
 describe('rotating the keys of a domain', () => {
-  test('shows new records beside the present ones, and leaves the present keys signing', async () => {
+  test('rotating the keys of a domain shows new records beside the present ones, and leaves the present keys signing', async () => {
     const before = await addVerified()
     const rotated = await rotate(before)
 
@@ -60,7 +60,7 @@ describe('rotating the keys of a domain', () => {
     expect(await world.emitted()).toEqual([])
   })
 
-  test('has the new keys sign once a check by request has seen their records, and says how long to keep the old', async () => {
+  test('rotating the keys of a domain has the new keys sign once a check by request has seen their records, and says how long to keep the old', async () => {
     const before = await addVerified()
     const rotated = await rotate(before)
     world.moveClock(1_000)
@@ -95,7 +95,7 @@ describe('rotating the keys of a domain', () => {
     expect((await check(before)).status).toBe('verified')
   })
 
-  test('has the schedule see them, with pauses that grow, and leaves the checks of the domain as they are', async () => {
+  test('rotating the keys of a domain has the schedule see the new ones, with pauses that grow, and leaves the checks of the domain as they are', async () => {
     const before = await addVerified()
     const rotated = await rotate(before)
     const looks: number[] = []
@@ -115,7 +115,7 @@ describe('rotating the keys of a domain', () => {
     expect(await world.runDueChecks()).toBe(0)
   })
 
-  test('does not fail a domain by the checks it adds, and waits on with the daily ones after 72 hours', async () => {
+  test('rotating the keys of a domain does not fail a domain by the checks it adds, and waits on with the daily ones after 72 hours', async () => {
     const before = await addVerified()
     const rotated = await rotate(before)
     for (let hour = 1; hour <= 80; hour++) {
@@ -135,7 +135,7 @@ describe('rotating the keys of a domain', () => {
     expect(keyNamesOf(await read(before), 'signing')).toEqual(keyNamesOf(rotated, 'next'))
   })
 
-  test('waits for Ed25519 where that of the present keys is published, and does without it where it is not', async () => {
+  test('rotating the keys of a domain waits for Ed25519 where that of the present keys is published, and does without it where it is not', async () => {
     const both = await addVerified()
     const first = await rotate(both)
     publishNext(first, ['dkim_rsa'])
@@ -152,7 +152,7 @@ describe('rotating the keys of a domain', () => {
     expect(keyNamesOf(await check(rsaAlone), 'signing')).toEqual(keyNamesOf(second, 'next'))
   })
 
-  test('a second time before they are seen replaces those that wait, which then never sign', async () => {
+  test('rotating a second time before the new keys are seen replaces those that wait, which then never sign', async () => {
     const before = await addVerified()
     const first = await rotate(before)
     const second = await rotate(before)
@@ -181,7 +181,7 @@ describe('rotating the keys of a domain', () => {
     expect(Number(rows[0]?.count)).toBe(10)
   })
 
-  test('by several at once leaves one pair of new keys, which signs', async () => {
+  test('rotating the keys of a domain by several at once leaves one pair of new keys, which signs', async () => {
     const before = await addVerified()
     const rotated = await Promise.all(Array.from({ length: 4 }, () => rotate(before)))
     const waiting = await read(before)
@@ -193,7 +193,7 @@ describe('rotating the keys of a domain', () => {
     expect((await read(before)).retiredRecords).toHaveLength(2)
   })
 
-  test('while a check is under way: what it found of other keys does not count', async () => {
+  test('rotating keys while a check is under way makes what it found of other keys not count', async () => {
     const before = await addVerified()
     const first = await rotate(before)
     publishNext(first)
@@ -209,7 +209,7 @@ describe('rotating the keys of a domain', () => {
     expect(keyRecordsOf(checked, 'next').map(({ status }) => status)).toEqual(['pending', 'pending'])
   })
 
-  test('with name servers that fail changes nothing', async () => {
+  test('rotating the keys of a domain with name servers that fail changes nothing', async () => {
     const before = await addVerified()
     const rotated = await rotate(before)
     for (const { name } of keyRecordsOf(rotated, 'next')) world.dns.set(name, 'failure')
@@ -218,7 +218,7 @@ describe('rotating the keys of a domain', () => {
     expect(keyNamesOf(checked, 'signing')).toEqual(keyNamesOf(before, 'signing'))
   })
 
-  test('before the domain was ever verified retires nothing, since nothing was signed', async () => {
+  test('rotating the keys of a domain before the domain was ever verified retires nothing, since nothing was signed', async () => {
     const domain = await world.domains.create(world.db, live(world.account), { name: `shop-${++counter}.example` })
     await world.emitted()
     const rotated = await rotate(domain)
@@ -230,7 +230,7 @@ describe('rotating the keys of a domain', () => {
     expect(await world.emitted()).toEqual([['domain.verified', { domainId: domain.id, domain: domain.name }]])
   })
 
-  test('of a domain that lost its present record lets it go on: the new one counts in the same check', async () => {
+  test('rotating the keys of a domain that lost its present record lets it go on: the new one counts in the same check', async () => {
     const before = await addVerified()
     const rotated = await rotate(before)
     withdraw(world.dns, { records: keyRecordsOf(before, 'signing') })
@@ -241,7 +241,7 @@ describe('rotating the keys of a domain', () => {
     expect(keyNamesOf(await read(before), 'signing')).toEqual(keyNamesOf(rotated, 'next'))
   })
 
-  test('is for the account alone, and deleting the domain takes all of its keys away', async () => {
+  test('rotating the keys of a domain is for the account alone, and deleting the domain takes all of its keys away', async () => {
     const domain = await addVerified()
     publishNext(await rotate(domain))
     await check(domain)
@@ -252,7 +252,7 @@ describe('rotating the keys of a domain', () => {
     expect(await refusal(rotate(domain))).toBe('not_found')
   })
 
-  test('is shown in lists, to the domain it is of', async () => {
+  test('a rotation is shown in lists, at the domain it is of', async () => {
     const [one, other] = [await addVerified(), await addVerified()]
     await rotate(one)
     const { data } = await world.domains.list(world.db, world.account, { limit: 10 })

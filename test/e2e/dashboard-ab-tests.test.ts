@@ -27,7 +27,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
 
   const read = () => world.service.client.succeed(campaigns.get, { params: { id } })
 
-  test('are written in the editor, with faults at the section, and stay when something else is changed', async () => {
+  test('A/B tests in the dashboard are written in the editor, with faults at the section, and stay when something else is changed', async () => {
     const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}/edit`)
     await main.getByLabel('Try variants of the message first').check()
     const variant = (number: number) => main.getByRole('group', { name: `Variant ${number}` })
@@ -73,7 +73,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('show how the variants do, and the winner is chosen by hand', async () => {
+  test('A/B tests in the dashboard show how the variants do, and the winner is chosen by hand', async () => {
     await world.service.client.succeed(campaigns.send, { params: { id }, body: {} })
     await expect.poll(async () => (await read()).waitingFor, { timeout: patienceMs }).not.toBeNull()
     const { page, main, dialog, context, complaints } = await world.openScreen(`campaigns/${id}`)
@@ -98,7 +98,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('are as wide as a phone, in the dark too', async () => {
+  test('A/B tests in the dashboard are as wide as a phone, in the dark too', async () => {
     const options = { viewport: phone, colorScheme: 'dark' } as const
     const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}`, options)
     await main.getByText('B, the winner').waitFor()

@@ -38,7 +38,7 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     }
   }
 
-  test('are shown over time, by link and provider, beside others, exported, and as a page for everybody', async () => {
+  test('the results of a campaign in the dashboard are shown over time, by link and provider, beside others, exported, and as a page for everybody', async () => {
     await send()
     const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}`)
     const row = (table: string, name: string | RegExp) =>
@@ -68,7 +68,7 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await context.close()
   })
 
-  test('are as wide as a phone, in the dark too', async () => {
+  test('the results of a campaign in the dashboard are as wide as a phone, in the dark too', async () => {
     const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}`, {
       viewport: phone,
       colorScheme: 'dark',
@@ -82,7 +82,7 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await context.close()
   })
 
-  test('say of one outside of its hours when it goes on', async () => {
+  test('the results of a campaign outside of its hours say when it goes on', async () => {
     const { client } = world.service
     const hour = (ahead: number) => `${new Date(Date.now() + ahead * 3_600_000).toISOString().slice(11, 13)}:00`
     const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'Later' } })
@@ -100,7 +100,7 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await context.close()
   })
 
-  test('say of one that is sent at local times when that is, for whom too', async () => {
+  test('the results of a campaign at local times say when that is, and for whom', async () => {
     const { client } = world.service
     const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'All over' } })
     const content = { text: 'Good morning.' }

@@ -51,7 +51,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await page.getByRole('menuitem', { name: item, exact: true }).click()
   }
 
-  test('from an empty account to a campaign that was sent, whose email is captured', async () => {
+  test('a campaign is made in an empty account and sent, and its email is captured', async () => {
     await page.goto(`${root}/campaigns`)
     await page.getByRole('heading', { name: 'No campaigns in live mode yet' }).waitFor()
     await main.getByRole('button', { name: 'Create campaign' }).first().click()
@@ -256,7 +256,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     expect(data.map(({ subject }) => subject)).toEqual(Array(2).fill('Spring is here, person-2@example.org'))
   })
 
-  test('one that is sending shows its progress, is paused, resumed and canceled by its name', async () => {
+  test('a campaign that is sending shows its progress, is paused, resumed and canceled by its name', async () => {
     const id = await draft({ name: 'Slow', throttle: 1 })
     await page.goto(`${root}/campaigns/${id}`)
     await main.getByRole('button', { name: 'Send it' }).click()
@@ -294,7 +294,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await page.getByRole('heading', { name: 'No recipient is in this state' }).waitFor()
   })
 
-  test('one that the service has paused says why and what to do next', async () => {
+  test('a campaign that the service has paused says why and what to do next', async () => {
     const subject = '{% if contact.firstName == "Nobody" %}Spring{% endif %}'
     const id = await draft({ name: 'Faulty', subject }, 100)
     await service.client.succeed(campaigns.send, { params: { id }, body: {} })
@@ -315,7 +315,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     expect(await read(idShown())).toMatchObject({ status: 'draft', subject })
   })
 
-  test('one is scheduled at a time of the reader, listed by its state, and deleted by its name when it has ended', async () => {
+  test('a campaign is scheduled at a time of the reader, listed by its state, and deleted by its name when it has ended', async () => {
     const id = await draft({ name: 'Later' })
     await page.goto(`${root}/campaigns/${id}`)
     await main.getByRole('button', { name: 'Send it' }).click()
@@ -366,7 +366,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await main.getByRole('table', { name: 'Recipients' }).getByText('Validated').waitFor()
   })
 
-  test('on a phone it is as wide as the phone, in its form too', async () => {
+  test('the screen of a campaign is as wide as a phone, in its form too', async () => {
     const { page: small, context, complaints } = await world.open({ viewport: phone, colorScheme: 'dark' })
     const id = await draft({ name: 'x'.repeat(200), subject: 'y'.repeat(500), tags: ['z'.repeat(64)] })
     for (const screen of ['campaigns', `campaigns/${id}`, `campaigns/${id}/edit`]) {
@@ -380,7 +380,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('broke no rule of the Content-Security-Policy, and asked no other server', () => {
+  test('the screens of campaigns broke no rule of the Content-Security-Policy, and asked no other server', () => {
     expect(opened.complaints).toEqual([])
   })
 })

@@ -47,7 +47,7 @@ describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, ()
   const open = (options: { viewport?: typeof phone } = {}) =>
     openDashboard(chromium.browser, service, { person, ...options })
 
-  test('are what /captured leads to, after signing in, and come in by themselves', async () => {
+  test('captured messages in the dashboard are what /captured leads to, after signing in, and come in by themselves', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service)
     await page.goto('/captured')
     await page.getByLabel('Email').fill(person.email)
@@ -62,7 +62,7 @@ describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, ()
     await context.close()
   })
 
-  test('are found by any part of subject and address', async () => {
+  test('captured messages in the dashboard are found by any part of subject and address', async () => {
     const { page, context } = await open()
     await send('Your invoice 4711')
     await page.goto(`/app/${service.accountId}/live/captured`)
@@ -81,66 +81,69 @@ describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, ()
   test.each([
     ['on a desktop', desktop],
     ['on a phone', phone],
-  ])('show inline images, links that open in a new window, files and the source, %s', async (_, viewport) => {
-    const html = `<h1>Hello</h1><img id="logo" src="cid:logo"><p><a href="${target}/shop" target="_top">To the shop</a></p>
+  ])(
+    'captured messages in the dashboard show inline images, links that open in a new window, files and the source, %s',
+    async (_, viewport) => {
+      const html = `<h1>Hello</h1><img id="logo" src="cid:logo"><p><a href="${target}/shop" target="_top">To the shop</a></p>
       <a href="javascript:top.document.title='owned'">Script</a>`
-    const attachments = [
-      { filename: 'logo.png', contentType: 'image/png', contentId: 'logo', content: pixel },
-      { filename: 'terms.txt', contentType: 'text/plain', content: Buffer.from('The terms').toString('base64') },
-    ]
-    const { id } = await send('With a picture', { html, text: `See ${target}/text.`, attachments })
-    const { page, context, complaints } = await open({ viewport })
-    await page.goto(`/app/${service.accountId}/live/emails/${id}`)
-    await page.getByRole('link', { name: 'What would have been sent' }).click()
-    await page.getByRole('row', { name: 'With a picture' }).getByRole('link').click()
-    await page.getByRole('heading', { name: 'With a picture', level: 1 }).waitFor()
-    const frame = page.frameLocator('iframe')
-    await frame.locator('#logo[src^="data:image/png"]').waitFor()
-    expect(await frame.getByText('Script').getAttribute('href')).toBeNull()
+      const attachments = [
+        { filename: 'logo.png', contentType: 'image/png', contentId: 'logo', content: pixel },
+        { filename: 'terms.txt', contentType: 'text/plain', content: Buffer.from('The terms').toString('base64') },
+      ]
+      const { id } = await send('With a picture', { html, text: `See ${target}/text.`, attachments })
+      const { page, context, complaints } = await open({ viewport })
+      await page.goto(`/app/${service.accountId}/live/emails/${id}`)
+      await page.getByRole('link', { name: 'What would have been sent' }).click()
+      await page.getByRole('row', { name: 'With a picture' }).getByRole('link').click()
+      await page.getByRole('heading', { name: 'With a picture', level: 1 }).waitFor()
+      const frame = page.frameLocator('iframe')
+      await frame.locator('#logo[src^="data:image/png"]').waitFor()
+      expect(await frame.getByText('Script').getAttribute('href')).toBeNull()
 
-    visits.length = 0
-    const [shop] = await Promise.all([
-      context.waitForEvent('page'),
-      frame.getByRole('link', { name: 'To the shop' }).click(),
-    ])
-    await shop.getByRole('heading', { name: 'The site' }).waitFor()
-    expect(await shop.evaluate('[window.opener, document.referrer]')).toEqual([null, ''])
-    await shop.close()
-    await page.getByText('Text', { exact: true }).click()
-    const [text] = await Promise.all([
-      context.waitForEvent('page'),
-      page.getByRole('link', { name: `${target}/text` }).click(),
-    ])
-    await text.getByRole('heading', { name: 'The site' }).waitFor()
-    await text.close()
-    const pages = visits.filter(({ path }) => path !== '/favicon.ico')
-    expect(pages).toEqual([
-      { path: '/shop', referer: undefined },
-      { path: '/text', referer: undefined },
-    ])
+      visits.length = 0
+      const [shop] = await Promise.all([
+        context.waitForEvent('page'),
+        frame.getByRole('link', { name: 'To the shop' }).click(),
+      ])
+      await shop.getByRole('heading', { name: 'The site' }).waitFor()
+      expect(await shop.evaluate('[window.opener, document.referrer]')).toEqual([null, ''])
+      await shop.close()
+      await page.getByText('Text', { exact: true }).click()
+      const [text] = await Promise.all([
+        context.waitForEvent('page'),
+        page.getByRole('link', { name: `${target}/text` }).click(),
+      ])
+      await text.getByRole('heading', { name: 'The site' }).waitFor()
+      await text.close()
+      const pages = visits.filter(({ path }) => path !== '/favicon.ico')
+      expect(pages).toEqual([
+        { path: '/shop', referer: undefined },
+        { path: '/text', referer: undefined },
+      ])
 
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download terms.txt' }).click(),
-    ])
-    expect(await readFile(await download.path(), 'utf8')).toBe('The terms')
-    await page.getByText('Source', { exact: true }).click()
-    expect(await page.locator('pre.block').innerText()).toContain('DKIM-Signature: ')
-    const [source] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download the source' }).click(),
-    ])
-    expect(source.suggestedFilename()).toMatch(/^cap_\w+\.eml$/)
-    expect(await readFile(await source.path(), 'utf8')).toContain('Subject: With a picture')
-    await page.getByText('Headers', { exact: true }).click()
-    expect(await page.locator('pre.block').innerText()).toContain('From: Shop <hello@shop.test>')
-    expect(await accessibilityFaults(page)).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
-    expect(complaints.filter((complaint) => !complaint.includes(target))).toEqual([])
-    await context.close()
-  })
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download terms.txt' }).click(),
+      ])
+      expect(await readFile(await download.path(), 'utf8')).toBe('The terms')
+      await page.getByText('Source', { exact: true }).click()
+      expect(await page.locator('pre.block').innerText()).toContain('DKIM-Signature: ')
+      const [source] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download the source' }).click(),
+      ])
+      expect(source.suggestedFilename()).toMatch(/^cap_\w+\.eml$/)
+      expect(await readFile(await source.path(), 'utf8')).toContain('Subject: With a picture')
+      await page.getByText('Headers', { exact: true }).click()
+      expect(await page.locator('pre.block').innerText()).toContain('From: Shop <hello@shop.test>')
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+      expect(complaints.filter((complaint) => !complaint.includes(target))).toEqual([])
+      await context.close()
+    },
+  )
 
-  test('of other programs are shown too, with a file that has no name', async () => {
+  test('captured messages of other programs are shown too, with a file that has no name', async () => {
     const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail({
       from: 'cron@example.com',
       to: 'root@example.com',
@@ -158,7 +161,7 @@ describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, ()
     await context.close()
   })
 
-  test('are deleted one by one and all at once; the emails stay', async () => {
+  test('captured messages in the dashboard are deleted one by one and all at once; the emails stay', async () => {
     const { id: emailId } = await send('Deleted alone')
     const { page, context, complaints } = await open()
     await page.goto(`/app/${service.accountId}/live/captured?email=${emailId}`)
@@ -180,7 +183,7 @@ describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, ()
     await context.close()
   })
 
-  test('are left out of the navigation where email is really sent, and their screen says why there are none', async () => {
+  test('captured messages in the dashboard are left out of the navigation where email is really sent, and their screen says why there are none', async () => {
     await using relaying = await startTestService({ roles: { worker: false }, mail: { transport: 'relay' } })
     const member = await signUp(relaying)
     const { page, context } = await openDashboard(chromium.browser, relaying, { person: member })

@@ -90,7 +90,7 @@ describeInBrowser('a domain in the dashboard', { timeout: 90_000 }, () => {
     await main.getByText('2 of the required records are not found yet').waitFor()
   })
 
-  test('with all records it is verified, and its deliverability tells what is still missing', async () => {
+  test('a domain in the dashboard with all records it is verified, and its deliverability tells what is still missing', async () => {
     publish(dns, await domain())
     await checkNow()
     await main.locator('.subtitle', { hasText: 'Verified' }).waitFor()
@@ -132,7 +132,7 @@ describeInBrowser('a domain in the dashboard', { timeout: 90_000 }, () => {
     expect(await screenFaults(page)).toEqual([])
   })
 
-  test('broke no rule of the Content-Security-Policy', () => {
+  test('a domain in the dashboard broke no rule of the Content-Security-Policy', () => {
     expect(opened.complaints).toEqual([])
   })
 })

@@ -52,7 +52,7 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     return opened
   }
 
-  test('shows its inline images, and no image that could run something', async () => {
+  test('one email in the dashboard shows its inline images, and no image that could run something', async () => {
     const { page, context, complaints } = await open(id)
     const frame = page.frameLocator('iframe')
     await frame.locator('#logo[src^="data:image/png"]').waitFor()
@@ -65,7 +65,7 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('that names one large image thousands of times does not hold the browser up', async () => {
+  test('an email that names one large image thousands of times does not hold the browser up', async () => {
     const image = {
       filename: 'a.png',
       contentType: 'image/png',
@@ -80,7 +80,7 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('has files to download as they were sent, and none that opens', async () => {
+  test('one email in the dashboard has files to download as they were sent, and none that opens', async () => {
     const { page, context, complaints } = await open(id)
     const files = page.getByRole('table', { name: 'Files' })
     expect(await files.getByRole('row').count()).toBe(4)
@@ -95,7 +95,7 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('lists where its links lead, whatever their texts say', async () => {
+  test('one email in the dashboard lists where its links lead, whatever their texts say', async () => {
     const { page, context, complaints } = await open(id, phone)
     await page.getByLabel('View', { exact: true }).getByText('Links').click()
     const links = page.getByRole('main').getByRole('list').last().getByRole('link')
@@ -107,7 +107,7 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('is sent again, and the screen shows the new one', async () => {
+  test('one email in the dashboard is sent again, and the screen shows the new one', async () => {
     const { page, context, complaints } = await open(id)
     await page.getByRole('button', { name: 'Send again' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()

@@ -122,7 +122,7 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     await context.close()
   })
 
-  test('of Mailchimp, people who unsubscribed are announced and go to the suppression list alone', async () => {
+  test('people who unsubscribed in a file of Mailchimp are announced and go to the suppression list alone', async () => {
     const { page, main, context } = await world.openScreen(`imports/new?audience=${audienceId}`)
     await choose(page, 'unsubscribed.csv', 'Email Address,First Name,UNSUB_TIME\nleft@example.com,Lea,2026-01-01\n')
     await main.getByRole('note').getByText('people who unsubscribed').waitFor()

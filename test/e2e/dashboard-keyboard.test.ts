@@ -54,7 +54,7 @@ describeInBrowser('the dashboard by the keyboard alone', { timeout: 90_000 }, ()
     throw new Error(`Tab leads to no "${name}", but to: ${passed.join(', ')}`)
   }
 
-  test('leads from the first link to the first key and the first webhook, and what is shown keeps its place', async () => {
+  test('the dashboard by the keyboard alone leads from the first link to the first key and the first webhook, and what is shown keeps its place', async () => {
     await using receiver = await startReceiver()
     receiver.respond(answer(200))
     const { accountId, database } = service

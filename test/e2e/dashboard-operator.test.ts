@@ -54,7 +54,7 @@ describeInBrowser('the screens for operators', { timeout: 120_000 }, () => {
     { colorScheme: 'light', viewport: desktop },
     { colorScheme: 'dark', viewport: phone },
   ] as const)(
-    'in $colorScheme, $viewport.width pixels wide: axe finds nothing, no script of a field runs, nothing breaks the policy',
+    'the screens for operators in $colorScheme, $viewport.width pixels wide: axe finds nothing, no script of a field runs, nothing breaks the policy',
     async ({ colorScheme, viewport }) => {
       const { page, context, complaints } = await openDashboard(chromium.browser, service, {
         person: operator,
@@ -114,7 +114,7 @@ describeInBrowser('the screens for operators', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('for a user who is no operator nothing is there, and no menu leads there', async () => {
+  test('nothing is there for a user who is no operator, and no menu leads there', async () => {
     const person = await signUp(service)
     const { page, context } = await openDashboard(chromium.browser, service, { person })
     for (const screen of ['', '/accounts', `/accounts/${accountId}`, '/service', '/storage']) {

@@ -33,7 +33,7 @@ describeInBrowser('the overview', { timeout: 90_000 }, () => {
     return opened
   }
 
-  test('of a new account says what to do first, and ticks off what is done', async () => {
+  test('the overview of a new account says what to do first, and ticks off what is done', async () => {
     const { page, context } = await open()
     const steps = page.getByRole('listitem').filter({ has: page.getByRole('img') })
     expect(await steps.getByRole('link').allInnerTexts()).toEqual([
@@ -49,7 +49,7 @@ describeInBrowser('the overview', { timeout: 90_000 }, () => {
     await context.close()
   })
 
-  test('shows what happened, in figures, charts and tables', async () => {
+  test('the overview shows what happened, in figures, charts and tables', async () => {
     const { client } = service
     receiver.respond(answer(500))
     ;({ id: domainId } = await client.succeed(contract.domains.create, { body: { name: 'shop.test' } }))
@@ -101,7 +101,7 @@ describeInBrowser('the overview', { timeout: 90_000 }, () => {
       await db.updateTable('domains').set({ status: 'failed' }).where('id', '=', domainId).execute()
     })
 
-    test('tells what needs attention, with a link to the screen that solves it', async () => {
+    test('the overview with much on it tells what needs attention, with a link to the screen that solves it', async () => {
       const { page, context } = await open()
       const findings = page.locator('.findings li')
       expect((await findings.allInnerTexts()).map((text) => text.split(/\n+/).slice(0, 2).join(': '))).toEqual([
@@ -123,7 +123,7 @@ describeInBrowser('the overview', { timeout: 90_000 }, () => {
       { colorScheme: 'light', viewport: phone },
       { colorScheme: 'dark', viewport: phone },
     ] as const)(
-      'in $colorScheme, $viewport.width pixels wide: axe finds nothing, with tables opened too',
+      'the overview with much on it in $colorScheme, $viewport.width pixels wide: axe finds nothing, with tables opened too',
       async ({ colorScheme, viewport }) => {
         const { page, context, complaints } = await open({ colorScheme, viewport })
         await page.getByText('Month', { exact: true }).click()

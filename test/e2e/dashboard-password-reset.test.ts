@@ -43,7 +43,7 @@ describeInBrowser('a forgotten password, in a browser', { timeout: 90_000 }, () 
     return link ?? ''
   }
 
-  test('is replaced with the link of a captured email, which ends the sessions and works once', async () => {
+  test('a forgotten password is replaced with the link of a captured email, which ends the sessions and works once', async () => {
     const before = await openDashboard(chromium.browser, service, { person })
     await before.page.goto(`/app/${service.accountId}/live/domains`)
     await shown(before.page)
@@ -81,7 +81,7 @@ describeInBrowser('a forgotten password, in a browser', { timeout: 90_000 }, () 
     await before.context.close()
   })
 
-  test('gets the same words for an address with a user and without one', async () => {
+  test('a forgotten password gets the same words for an address with a user and without one', async () => {
     const { page, context } = await openDashboard(chromium.browser, service)
     const known = await askFor(page, person.email)
     const unknown = await askFor(page, 'grace@example.com')
@@ -92,22 +92,25 @@ describeInBrowser('a forgotten password, in a browser', { timeout: 90_000 }, () 
   test.each([
     { colorScheme: 'light', viewport: phone },
     { colorScheme: 'dark', viewport: phone },
-  ] as const)('is asked for by keyboard, on a phone, in $colorScheme: axe finds nothing', async (look) => {
-    const { page, context, complaints } = await openDashboard(chromium.browser, service, look)
-    await page.goto('/app/forgot-password')
-    await page.getByLabel('Email').waitFor()
-    const faults = await accessibilityFaults(page)
-    await page.keyboard.type('grace@example.com')
-    await page.keyboard.press('Enter')
-    await page.getByRole('status').filter({ hasText: 'grace@example.com' }).waitFor()
-    faults.push(...(await accessibilityFaults(page)))
-    expect(faults).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(look.viewport.width)
-    expect(complaints).toEqual([])
-    await context.close()
-  })
+  ] as const)(
+    'a new password is asked for by keyboard, on a phone, in $colorScheme: axe finds nothing',
+    async (look) => {
+      const { page, context, complaints } = await openDashboard(chromium.browser, service, look)
+      await page.goto('/app/forgot-password')
+      await page.getByLabel('Email').waitFor()
+      const faults = await accessibilityFaults(page)
+      await page.keyboard.type('grace@example.com')
+      await page.keyboard.press('Enter')
+      await page.getByRole('status').filter({ hasText: 'grace@example.com' }).waitFor()
+      faults.push(...(await accessibilityFaults(page)))
+      expect(faults).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(look.viewport.width)
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
 
-  test('where the service sends no email, says that the operator makes the link', async () => {
+  test('the page for a forgotten password says that the operator makes the link where the service sends no email', async () => {
     await using without = await startTestService({ beside: service, roles: { worker: false } })
     const { page, context } = await openDashboard(chromium.browser, without)
     await page.goto('/app/forgot-password')

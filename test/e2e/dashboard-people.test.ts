@@ -201,7 +201,7 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     expect(await accessibilityFaults(page)).toEqual([])
   })
 
-  test('in test mode an unsubscribing cannot be taken back, and the menu says so', async () => {
+  test('an unsubscribing cannot be taken back in test mode, and the menu says so', async () => {
     const { id } = await service.client.succeed(contract.subscribers.create, { body: { email: 'left@example.com' } })
     await service.client.succeed(contract.subscribers.unsubscribe, { params: { id }, body: {} })
     await page.goto(`/app/${service.accountId}/test/subscribers/${id}`)
@@ -209,7 +209,7 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     expect(await page.getByRole('menuitem', { name: 'Subscribe again (in live mode)' }).isDisabled()).toBe(true)
   })
 
-  test('on a phone the screen of a subscriber is as wide as the phone, in its menus too', async () => {
+  test('the screen of a subscriber is as wide as a phone, in its menus too', async () => {
     const {
       page: small,
       context,
@@ -268,7 +268,7 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     await page.getByRole('heading', { name: 'No audiences yet' }).waitFor()
   })
 
-  test('broke no rule of the Content-Security-Policy, and asked no other server', () => {
+  test('the screens of people broke no rule of the Content-Security-Policy, and asked no other server', () => {
     expect(opened.complaints).toEqual([])
   })
 })

@@ -104,7 +104,7 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     return { url: shopOrigin, stop: () => void child.kill() }
   }
 
-  test('in a frame of another site a customer makes a webhook, tests it and sees why it fails, and nothing of others', async () => {
+  test('a customer in a frame of another site makes a webhook, tests it and sees why it fails, and nothing of others', async () => {
     await service.client.succeed(contract.webhooks.create, {
       body: { url: `${receiver.url}/other`, events: ['contact.created'], metadata: { customer: '43' } },
     })
@@ -149,7 +149,7 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await page.context().close()
   })
 
-  test('without TLS on a host of another machine, where no cookie is sent from a frame, it works as long as the page stays', async () => {
+  test('the portal works without TLS on a host of another machine, where no cookie is sent from a frame, as long as the page stays', async () => {
     const { page, complaints } = await openPage(chromium.browser)
     link = (await makePortalLink(service, { customer: 'cookieless' })).replace('127.0.0.1', otherHost)
     await page.goto(site.url)
@@ -185,7 +185,7 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     { colorScheme: 'light', viewport: desktop },
     { colorScheme: 'dark', viewport: phone },
   ] as const)(
-    'as a page of its own, in $colorScheme, $viewport.width pixels wide: axe finds nothing, in a bright colour too',
+    'the portal as a page of its own, in $colorScheme, $viewport.width pixels wide: axe finds nothing, in a bright colour too',
     async ({ colorScheme, viewport }) => {
       const customer = `looks ${viewport.width} ${script}`
       const url = `${receiver.url}/?name='%22%3E${encodeURIComponent(script)}`

@@ -23,7 +23,7 @@ describeInBrowser('contact properties in the dashboard', { timeout: 90_000 }, ()
   const valuesOf = async () =>
     (await service.client.succeed(contract.subscribers.get, { params: { id: subscriberId } })).properties
 
-  test('one is declared with its type and fallback, which can be changed, and the key can not', async () => {
+  test('a contact property is declared with its type and fallback, which can be changed, and the key can not', async () => {
     const { page, main, dialog, context, complaints } = await world.openScreen('properties')
     await page.getByRole('heading', { name: 'No properties yet' }).waitFor()
     await main.getByRole('button', { name: 'Declare property' }).first().click()
@@ -94,7 +94,7 @@ describeInBrowser('contact properties in the dashboard', { timeout: 90_000 }, ()
     await context.close()
   })
 
-  test('one is deleted when its key is typed, behind the names of the segments that compare it', async () => {
+  test('a contact property is deleted when its key is typed, behind the names of the segments that compare it', async () => {
     const { client } = service
     const audience = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
     const compare = (property: string) => ({ type: 'property', property, operator: 'exists', value: true }) as const

@@ -47,7 +47,7 @@ describeInBrowser('remote images of a preview', { timeout: 90_000 }, () => {
     server.close()
   })
 
-  test('are loaded when asked, for that view; nothing else is, and their server learns no page and gets no cookie', async () => {
+  test('remote images of a preview are loaded when asked, for that view; nothing else is, and their server learns no page and gets no cookie', async () => {
     const { id } = await world.service.client.succeed(contract.emails.send, {
       body: { from: 'hello@shop.test', to: 'delivered@simulator.test', subject: 'Hello', html: hostile },
     })
@@ -88,7 +88,7 @@ describeInBrowser('remote images of a preview', { timeout: 90_000 }, () => {
     await context.close()
   })
 
-  test('are shown by the same page of templates too, and the page shows nothing to who opens it in a window', async () => {
+  test('remote images of a preview are shown by the same page of templates too, and the page shows nothing to who opens it in a window', async () => {
     const { id } = await world.service.client.succeed(contract.templates.create, {
       body: { name: 'Welcome', subject: 'Hello', html: `<h1>Hello</h1><img src="${origin}/template.png">` },
     })

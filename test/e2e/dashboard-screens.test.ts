@@ -196,7 +196,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
         ] as const,
     ),
   )(
-    'in $colorScheme, $viewport.width pixels wide, part $third: axe finds nothing, no script of a field runs, nothing breaks the policy',
+    'each screen of the dashboard in $colorScheme, $viewport.width pixels wide, part $third: axe finds nothing, no script of a field runs, nothing breaks the policy',
     async ({ third, colorScheme, viewport }) => {
       const { page, context, complaints } = await openDashboard(chromium.browser, service, {
         person,
@@ -224,7 +224,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     { colorScheme: 'light', viewport: desktop },
     { colorScheme: 'dark', viewport: phone },
   ] as const)(
-    'outside of an account, in $colorScheme, $viewport.width pixels wide: axe finds nothing on a page',
+    'a page outside of an account, in $colorScheme, $viewport.width pixels wide: axe finds nothing',
     async ({ colorScheme, viewport }) => {
       const { page, context, complaints } = await openDashboard(chromium.browser, service, { colorScheme, viewport })
       const faults: string[] = []
@@ -287,7 +287,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('on a phone the navigation is out of reach until it is opened, and closes behind a link', async () => {
+  test('the navigation on a phone is out of reach until it is opened, and closes behind a link', async () => {
     const { page, context } = await openDashboard(chromium.browser, service, { person, viewport: phone })
     await page.goto(`/app/${service.accountId}/live/emails`)
     await shown(page)
@@ -300,7 +300,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
+  test('each screen of the dashboard without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
     const lists = [
       'overview',

@@ -50,7 +50,7 @@ describeInBrowser('other ways to sign in, in a browser', { timeout: 90_000 }, ()
     })
   }
 
-  test('at an address without a name, the page says where passkeys work', async () => {
+  test('the page at an address without a name says where passkeys work', async () => {
     const { page, context } = await openDashboard(chromium.browser, service, { person })
     await page.goto(`/app/${service.accountId}/live/settings/security`)
     await page.getByRole('link', { name: origin }).waitFor()

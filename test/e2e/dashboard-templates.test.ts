@@ -35,7 +35,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
   const preview = () => page.frameLocator('iframe')
   const saved = () => main.getByText('Draft saved', { exact: true }).waitFor()
 
-  test('one is created, written with a live preview, published, changed and deleted', async () => {
+  test('a template is created, written with a live preview, published, changed and deleted', async () => {
     await page.goto(`${root}/templates`)
     await page.getByRole('heading', { name: 'No templates yet' }).waitFor()
     await keepScreenshots(page, 'empty-templates')
@@ -163,7 +163,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await expect.poll(async () => (await read(id)).subject).toBe('Typed at the end')
   })
 
-  test('one is written in MJML, with its faults by line, and its preview when they are gone', async () => {
+  test('a template is written in MJML, with its faults by line, and its preview when they are gone', async () => {
     const id = await add({ name: 'News', subject: 'News' })
     await page.goto(`${root}/templates/${id}`)
     await preview().getByText('Thank you').waitFor()
@@ -184,7 +184,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     })
   })
 
-  test('a viewer reads it with its preview and cannot write, and in test mode nothing is published', async () => {
+  test('a viewer reads a template with its preview and cannot write, and in test mode nothing is published', async () => {
     const id = await add({ name: 'Read' })
     const viewer = await signUp(service, { role: 'viewer' })
     const { page: theirs, context, complaints } = await world.open({ person: viewer })
@@ -204,7 +204,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     expect(await publish.isDisabled()).toBe(true)
   })
 
-  test('on a phone its fields stand one below the other, as wide as the phone', async () => {
+  test('the fields of a template stand one below the other on a phone, as wide as it', async () => {
     const { page: small, context } = await world.open({
       viewport: phone,
       colorScheme: 'dark',
@@ -220,7 +220,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await context.close()
   })
 
-  test('broke no rule of the Content-Security-Policy, and asked no other server', () => {
+  test('the screens of templates broke no rule of the Content-Security-Policy, and asked no other server', () => {
     expect(opened.complaints).toEqual([])
   })
 })

@@ -95,7 +95,7 @@ describeInBrowser('topics and the brand in the dashboard', { timeout: 90_000 }, 
     })
   })
 
-  test('on a phone, in the dark and in test mode it is as wide as the phone, and the brand is read only', async () => {
+  test('the screens of topics are as wide as a phone, in the dark and in test mode, and the brand is read only', async () => {
     const small = await world.open({ viewport: phone, colorScheme: 'dark' })
     for (const path of ['topics', 'settings/brand']) {
       await small.page.goto(`${root.replace(/live$/, 'test')}/${path}`)
@@ -109,7 +109,7 @@ describeInBrowser('topics and the brand in the dashboard', { timeout: 90_000 }, 
     await small.context.close()
   })
 
-  test('broke no rule of the Content-Security-Policy', () => {
+  test('the screens of topics broke no rule of the Content-Security-Policy', () => {
     expect(opened.complaints).toEqual([])
   })
 })

@@ -149,7 +149,7 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     expect(await screenFaults(page)).toEqual([])
   })
 
-  test('broke no rule of the Content-Security-Policy', () => {
+  test('a webhook in the dashboard broke no rule of the Content-Security-Policy', () => {
     expect(opened.complaints).toEqual([])
   })
 })

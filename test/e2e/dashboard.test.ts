@@ -53,13 +53,13 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
       link = linkUrl(service.url, made.token)
     })
 
-    test('loses its token from the address at once', async () => {
+    test('the first link loses its token from the address at once', async () => {
       await page.goto(link)
       await page.getByRole('heading', { name: 'Welcome to Postern' }).waitFor()
       expect(page.url()).toBe(`${service.url}/app/accept`)
     })
 
-    test('tells at the field that a password is too short', async () => {
+    test('the first link tells at the field that a password is too short', async () => {
       await page.getByLabel('Your name').fill('Ada Lovelace')
       await page.getByLabel('Email').fill(email)
       await page.getByRole('textbox', { name: 'Password' }).fill('short')
@@ -68,14 +68,14 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
       expect(await page.getByRole('alert').count()).toBe(0)
     })
 
-    test('makes an owner, who sees what to do first', async () => {
+    test('the first link makes an owner, who sees what to do first', async () => {
       await page.getByRole('textbox', { name: 'Password' }).fill(goodPassword)
       await page.getByRole('button', { name: 'Create your user' }).click()
       await page.getByRole('heading', { name: 'First steps' }).waitFor()
       expect(new URL(page.url()).pathname).toBe(`${root}/overview`)
     })
 
-    test('works no second time', async () => {
+    test('the first link works no second time', async () => {
       const { page: other, context } = await openDashboard(chromium.browser, service)
       await other.goto(link)
       await other.getByRole('heading', { name: 'This link does not work any more' }).waitFor()
@@ -289,7 +289,7 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
     await context.close()
   })
 
-  test('broke no rule of the Content-Security-Policy, and asked nobody else', () => {
+  test('the dashboard broke no rule of the Content-Security-Policy, and asked nobody else', () => {
     expect(owner.complaints).toEqual([])
   })
 })

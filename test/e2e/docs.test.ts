@@ -41,18 +41,18 @@ describeInBrowser('the documentation in a browser', { timeout: 90_000 }, () => {
     return { status: (await status.innerText()).trim(), block }
   }
 
-  test('shows every operation and every event', async () => {
+  test('the documentation in a browser shows every operation and every event', async () => {
     await page.locator('.opblock').first().waitFor()
     const events = Object.keys(publishedSpec.webhooks ?? {})
     expect(await page.locator('.opblock').count()).toBe(operations.length + events.length)
   })
 
-  test('says so when there is no key', async () => {
+  test('the documentation in a browser says so when there is no key', async () => {
     const { status } = await tryOut('listAudiences')
     expect(status).toMatch(/^401/)
   })
 
-  test('takes the key', async () => {
+  test('the documentation in a browser takes the key', async () => {
     await page.getByRole('button', { name: 'Authorize' }).first().click()
     const dialog = page.locator('.modal-ux')
     // The other form is of sessions, which no page but the dashboard can use.
@@ -63,25 +63,25 @@ describeInBrowser('the documentation in a browser', { timeout: 90_000 }, () => {
     await dialog.waitFor({ state: 'detached' })
   })
 
-  test('lists the event types', async () => {
+  test('the documentation in a browser lists the event types', async () => {
     const { status, block } = await tryOut('listEventTypes')
     expect(status).toMatch(/^200/)
     expect(await block.locator('.live-responses-table').innerText()).toContain('subscriber.added')
   })
 
-  test('creates a webhook from the example', async () => {
+  test('the documentation in a browser creates a webhook from the example', async () => {
     const { status } = await tryOut('createWebhook')
     expect(status).toMatch(/^201/)
     const { data } = await service.client.succeed(contract.webhooks.list, { query: {} })
     expect(data).toMatchObject([{ url: 'https://example.com/hooks' }])
   })
 
-  test('broke no rule of its Content-Security-Policy, asked nobody else and had no error but the 401', () => {
+  test('the documentation in a browser broke no rule of its Content-Security-Policy, asked nobody else and had no error but the 401', () => {
     expect(complaints.filter((complaint) => !complaint.includes('401 (Unauthorized)'))).toEqual([])
     expect(complaints).toHaveLength(1)
   })
 
-  test('would not run a script that somebody got into it', async () => {
+  test('the documentation in a browser would not run a script that somebody got into it', async () => {
     complaints.length = 0
     await page.addScriptTag({ content: 'document.title = "owned"' }).catch(() => undefined)
     await expect.poll(() => complaints.join('\n')).toContain('Content Security Policy')

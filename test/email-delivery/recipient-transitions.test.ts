@@ -122,7 +122,7 @@ describe('what facts make of a recipient', () => {
     ['the same answer twice', [taken, taken, accepted], 'delivered', ['email.sent', 'email.delivered']],
     ['given up, then taken all the same', [{ kind: 'failed', reason: 'no way' }, deferred], 'failed', ['email.failed']],
     ['suppressed', [{ kind: 'suppressed', reason: 'on the list' }], 'suppressed', ['email.failed']],
-  ])('%s', (_name, facts, status, events) => {
+  ])('what facts make of a recipient: %s', (_name, facts, status, events) => {
     expect(story(...facts)).toMatchObject({ state: { status }, events })
   })
 
@@ -150,13 +150,13 @@ describe('what facts make of a recipient', () => {
     expect(tell(story(taken).state, relayed)).toBeNull()
   })
 
-  test('put off is told once for each attempt', () => {
+  test('a deferral is told once for each attempt', () => {
     const once = story(deferred).state
     expect(tell(once, deferred)).toBeNull()
     expect(tell(story(deferred, 'begun again').state, deferred)).not.toBeNull()
   })
 
-  test('72 hours after the first attempt it is given up, with the last answer', () => {
+  test('a recipient is given up 72 hours after the first attempt, with the last answer', () => {
     const threeDays = new Date(at.getTime() + 72 * 3_600_000)
     const last = tell({ ...sending, attemptCount: 20 }, deferred, threeDays)
     expect(last?.state).toMatchObject({ status: 'failed', nextAttemptAt: null })
@@ -167,7 +167,7 @@ describe('what facts make of a recipient', () => {
     expect(before?.state).toMatchObject({ status: 'deferred', nextAttemptAt: threeDays })
   })
 
-  test('of a message that may have been taken, and is tried no more, the history says that the recipient may have it', () => {
+  test('the history of a message that may have been taken, and is tried no more, says that the recipient may have it', () => {
     const unknown = { ...deferred, reply: null, reason: 'The line broke.', unknown: true }
     expect(tell(sending, unknown)?.timeline).toMatchObject([{ type: 'unknown', detail: 'The line broke.' }])
     const last = tell(sending, unknown, new Date(at.getTime() + 72 * 3_600_000))
@@ -182,7 +182,7 @@ describe('what facts make of a recipient', () => {
     ['its server takes it', taken, [deferred, 'begun again']],
     ['a notification says that it was delivered', success, [deferred]],
     ['it was marked as spam', { kind: 'complained', feedbackType: 'abuse' }, [deferred]],
-  ])('why it was put off is forgotten when %s', (_when, fact, before) => {
+  ])('why a recipient was put off is forgotten when %s', (_when, fact, before) => {
     const { state } = story(...before)
     expect(state.reason).toBe('451 4.7.1 later')
     expect(tell(state, fact)?.state.reason).toBeNull()
@@ -236,33 +236,34 @@ test('in whatever order facts come, what ended is not begun anew, and every even
   )
 })
 
-describe('a recipient that waits for servers which cannot be used', () => {
-  const hours = 3_600_000
-  const waiting: Told = { kind: 'waiting', reason: 'Refused.', reply: null, host: null }
-  const later = (ms: number) => new Date(at.getTime() + ms)
-  const put = (over: Partial<RecipientState>): RecipientState => ({ ...sending, status: 'deferred', ...over })
+const hours = 3_600_000
+const waiting: Told = { kind: 'waiting', reason: 'Refused.', reply: null, host: null }
+const later = (ms: number) => new Date(at.getTime() + ms)
+const put = (over: Partial<RecipientState>): RecipientState => ({ ...sending, status: 'deferred', ...over })
 
-  test.each<[string, RecipientState, Date, string | undefined]>([
-    ['when it was put off', put({ attemptCount: 0, firstAttemptAt: null, delayedAt: at }), later(72 * hours), 'failed'],
-    [
-      'when it was put off, also where the first to find that out began late',
-      { ...sending, attemptCount: 1, firstAttemptAt: later(48 * hours), delayedAt: at },
-      later(72 * hours),
-      'failed',
-    ],
-    [
-      'its first attempt, where there was one',
-      { ...sending, attemptCount: 2, firstAttemptAt: later(48 * hours), delayedAt: at },
-      later(72 * hours),
-      'sending',
-    ],
-    [
-      'then, and not before',
-      put({ attemptCount: 0, firstAttemptAt: null, delayedAt: at }),
-      later(71 * hours),
-      'deferred',
-    ],
-  ])('is given up 72 hours after %s', (_, state, when, status) => {
+test.each<[string, RecipientState, Date, string | undefined]>([
+  ['when it was put off', put({ attemptCount: 0, firstAttemptAt: null, delayedAt: at }), later(72 * hours), 'failed'],
+  [
+    'when it was put off, also where the first to find that out began late',
+    { ...sending, attemptCount: 1, firstAttemptAt: later(48 * hours), delayedAt: at },
+    later(72 * hours),
+    'failed',
+  ],
+  [
+    'its first attempt, where there was one',
+    { ...sending, attemptCount: 2, firstAttemptAt: later(48 * hours), delayedAt: at },
+    later(72 * hours),
+    'sending',
+  ],
+  [
+    'then, and not before',
+    put({ attemptCount: 0, firstAttemptAt: null, delayedAt: at }),
+    later(71 * hours),
+    'deferred',
+  ],
+])(
+  'a recipient that waits for servers which cannot be used is given up 72 hours after %s',
+  (_, state, when, status) => {
     expect((tell(state, waiting, when)?.state ?? state).status).toBe(status)
-  })
-})
+  },
+)

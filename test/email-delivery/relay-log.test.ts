@@ -5,7 +5,7 @@ import { relayTo, sendOnce } from '../smtp/smtp-setup.ts'
 import { startScriptedSmtp } from '../support/scripted-smtp.ts'
 
 /** Sends to a relay that answers, does not, and answers again. What is logged of it. */
-test('that a relay is away is logged once, with what to do, and that it is back once', async () => {
+test('a relay that is away is logged once, with what to do, and once when it is back', async () => {
   const lines: { level: string; msg: string; reason?: string }[] = []
   const logger = createLogger({
     level: 'debug',

@@ -108,7 +108,7 @@ const isUntouched = ({ status, attempts }: { status: string; attempts: number[] 
 const untouched = { status: 'queued', recipients: ['queued'], attempts: [0] }
 
 describe('a relay that cannot be used', () => {
-  test('costs no recipient an attempt, and what waited leaves in its order, before what came later', async () => {
+  test('a relay that cannot be used costs no recipient an attempt, and what waited leaves in its order, before what came later', async () => {
     const { engine, startServer, untilUnusable } = await startEngine('relay')
     const waited = await sendInTurn(engine, 10)
     await untilUnusable(1)
@@ -153,7 +153,7 @@ describe('a relay that cannot be used', () => {
     },
   )
 
-  test('gets what is claimed together in its order, also where the first takes longest to make', async () => {
+  test('a relay that cannot be used gets what is claimed together in its order, also where the first takes longest to make', async () => {
     const { engine, startServer } = await startEngine('relay')
     const server = await startServer()
     const isSent = async (id: string) => expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'sent' })
@@ -172,7 +172,7 @@ describe('a relay that cannot be used', () => {
     expect(addressesAt(server)).toEqual(addresses)
   })
 
-  test('is tried over one connection, again and again', async () => {
+  test('a relay that cannot be used is tried over one connection, again and again', async () => {
     const { engine, startServer, untilUnusable } = await startEngine('relay')
     const server = await startServer()
     server.at('connect', { reply: '421 4.3.2 Not now', next: 'drop' })
@@ -184,7 +184,7 @@ describe('a relay that cannot be used', () => {
     expect(server.mostOpen).toBe(1)
   })
 
-  test('takes nothing from the 72 hours of a recipient that was put off before', async () => {
+  test('a relay that cannot be used takes nothing from the 72 hours of a recipient that was put off before', async () => {
     const { engine, startServer, untilUnusable } = await startEngine('relay')
     const server = await startServer()
     server.at('rcpt', '451 4.7.1 Greylisted')
@@ -209,7 +209,7 @@ describe('a relay that cannot be used', () => {
 })
 
 describe('a domain whose servers cannot be used', () => {
-  test('is told of once, costs no attempt, and gets what waited in its order; other domains are not held up', async () => {
+  test('a domain whose servers cannot be used is told of once, costs no attempt, and gets what waited in its order; other domains are not held up', async () => {
     const { engine, startServer, untilUnusable } = await startEngine('direct')
     const waited = await sendInTurn(engine, 10)
     await untilUnusable(1)
@@ -234,7 +234,7 @@ describe('a domain whose servers cannot be used', () => {
     expect(await engine.eventsOf(waited[4] ?? '')).toEqual(['email.delivery_delayed', 'email.sent', 'email.delivered'])
   })
 
-  test('for 72 hours has the email given up, also one that came while it was known', async () => {
+  test('a domain whose servers cannot be used for 72 hours has the email given up, also one that came while it was known', async () => {
     const { engine, untilUnusable } = await startEngine('direct')
     const [first = '', second = ''] = await sendInTurn(engine, 2)
     await untilUnusable(1)

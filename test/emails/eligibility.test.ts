@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SendEmail } from '../../contract/emails.ts'
 import { unsubscribedFrom } from '../../server/audiences/unsubscribed.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
@@ -43,29 +43,27 @@ test('who has no domain yet hears of those that need no DNS, where there are any
   expect(sent).not.toContain('.test')
 })
 
-describe('links that would lead nowhere', () => {
-  const faultOfLinks = 'PUBLIC_URL is not set'
+const faultOfLinks = 'PUBLIC_URL is not set'
 
-  async function refused(changes: Partial<SendEmail>, mode: 'test' | 'live' = 'live') {
-    const { db, live, time } = world
-    const { email } = await readEmail({ ...good, ...changes }, { now: time.clock.now(), path: 'body' })
-    if (email === null) throw new Error('the email of the test is none')
-    const means = { ...readers(), isCaptured: false, faultOfLinks }
-    const judge = await createEligibility(db, means, { sender: { ...live, mode }, emails: [email] })
-    const refusal = judge.refusalOf(email, 'body')
-    return refusal === null ? null : [refusal.code, refusal.details[0]?.path, refusal.message]
-  }
+async function refused(changes: Partial<SendEmail>, mode: 'test' | 'live' = 'live') {
+  const { db, live, time } = world
+  const { email } = await readEmail({ ...good, ...changes }, { now: time.clock.now(), path: 'body' })
+  if (email === null) throw new Error('the email of the test is none')
+  const means = { ...readers(), isCaptured: false, faultOfLinks }
+  const judge = await createEligibility(db, means, { sender: { ...live, mode }, emails: [email] })
+  const refusal = judge.refusalOf(email, 'body')
+  return refusal === null ? null : [refusal.code, refusal.details[0]?.path, refusal.message]
+}
 
-  test('refuse what has such links, and say what to do', async () => {
-    const said = expect.stringMatching(/PUBLIC_URL is not set\. Ask the operator .* set PUBLIC_URL/)
-    expect(await refused({ trackOpens: true })).toEqual(['public_url_needed', 'body.trackOpens', said])
-    expect(await refused({ trackClicks: true })).toEqual(['public_url_needed', 'body.trackClicks', said])
-    const { id: audienceId } = await world.audiences.create(world.db, live(world.live.accountId), { name: 'News' })
-    expect(await refused({ audienceId })).toEqual(['public_url_needed', 'body.audienceId', said])
-  })
+test('links that would lead nowhere refuse what has such links, and say what to do', async () => {
+  const said = expect.stringMatching(/PUBLIC_URL is not set\. Ask the operator .* set PUBLIC_URL/)
+  expect(await refused({ trackOpens: true })).toEqual(['public_url_needed', 'body.trackOpens', said])
+  expect(await refused({ trackClicks: true })).toEqual(['public_url_needed', 'body.trackClicks', said])
+  const { id: audienceId } = await world.audiences.create(world.db, live(world.live.accountId), { name: 'News' })
+  expect(await refused({ audienceId })).toEqual(['public_url_needed', 'body.audienceId', said])
+})
 
-  test('keep nothing else from being sent, and no test key from trying', async () => {
-    expect(await refused({})).toBeNull()
-    expect(await refused({ trackOpens: true }, 'test')).toBeNull()
-  })
+test('links that would lead nowhere keep nothing else from being sent, and no test key from trying', async () => {
+  expect(await refused({})).toBeNull()
+  expect(await refused({ trackOpens: true }, 'test')).toBeNull()
 })

@@ -71,11 +71,11 @@ describe('a search', () => {
     ["'; DROP TABLE emails; --", []],
     ['x'.repeat(1_000), []],
     ['😀'.repeat(1_000), []],
-  ])('for %j finds %j', async (search, subjects) => {
+  ])('a search for %j finds %j', async (search, subjects) => {
     expect(await found(search)).toEqual(subjects)
   })
 
-  test('for an id, the beginning of one or a Message-ID finds that email', async () => {
+  test('a search for an id, the beginning of one or a Message-ID finds that email', async () => {
     const { messageId } = await world.emails.get(world.db, world.live, order)
     for (const search of [order, order.toUpperCase(), order.slice(0, -1), messageId, messageId.slice(1, -1)]) {
       expect(await found(search)).toContain('Your order #1')
@@ -86,7 +86,7 @@ describe('a search', () => {
     expect(await found('email_7zzzzzzzzzzzzzzzzzzzzzzzzz')).toEqual([])
   })
 
-  test('shows only emails of its account and mode', async () => {
+  test('a search shows only emails of its account and mode', async () => {
     const { test: testKey, stranger } = world
     expect(await found('ada', { scope: testKey })).toEqual(['A try'])
     expect(await found('a try')).toEqual([])
@@ -95,7 +95,7 @@ describe('a search', () => {
     expect(await found(order, { scope: { accountId: stranger, mode: 'live' } })).toEqual([])
   })
 
-  test('keeps to the other filters', async () => {
+  test('a search keeps to the other filters', async () => {
     const { domainId } = world
     expect(await found('your', { tag: 'order' })).toEqual(['YOUR  order #2'])
     expect(await found('your', { recipient: 'bob@example.org' })).toEqual(['Your order #1'])
@@ -107,7 +107,7 @@ describe('a search', () => {
     expect(await found('your', { since: '2026-03-01T09:30:00.001Z' })).toEqual([])
   })
 
-  test('without a character that can be seen is refused', async () => {
+  test('a search without a character that can be seen is refused', async () => {
     for (const search of [' ', '\u200b', '\t\u00ad\u2060']) {
       await expect(found(search)).rejects.toMatchObject({
         code: 'rule_violation',

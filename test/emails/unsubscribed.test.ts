@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countUnsubscribed } from '../../server/email-delivery/count-unsubscribed.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -51,8 +51,9 @@ async function entryOf(address: string) {
 
 const takeOff = (address: string) => world.suppressions.delete(world.db, world.account, address)
 
-describe('an unsubscribing', () => {
-  test.each(['bounced', 'complained', 'by hand'] as const)('outlasts what comes after it: %s', async (how) => {
+test.each(['bounced', 'complained', 'by hand'] as const)(
+  'an unsubscribing outlasts what comes after it: %s',
+  async (how) => {
     const { db, account, suppressions } = world
     const address = `${how.replace(' ', '-')}@example.org`
     const emailId = await unsubscribe(address)
@@ -68,64 +69,62 @@ describe('an unsubscribing', () => {
     expect(await statusOf(address)).toBe('suppressed')
     await takeOff(address)
     expect(await statusOf(address)).toBe('queued')
-  })
+  },
+)
 
-  test('of an address that is there for another reason outlasts that, with the first link that was followed', async () => {
-    const { time } = world
-    await learn('late@example.org', 'bounced')
-    expect(await entryOf('late@example.org')).toMatchObject({ unsubscribedAt: null })
-    const at = time.clock.now().toISOString()
-    const emailId = await unsubscribe('late@example.org')
-    await time.advance(60_000)
-    await unsubscribe('LATE@example.org')
-    await learn('late@example.org', 'complained')
-    expect(await entryOf('late@example.org')).toMatchObject({ reason: 'complaint', unsubscribedAt: at })
-    await takeOff('late@example.org')
-    expect(await entryOf('late@example.org')).toMatchObject({ reason: 'unsubscribe', emailId, createdAt: at })
-    expect(await statusOf('late@example.org')).toBe('suppressed')
-  })
-
-  test('is taken back by who makes the person active, and what else the address is there for stays', async () => {
-    const { db, account, subscribers } = world
-    const { id } = await subscribers.create(db, live(account), { email: 'Back@example.org' })
-    await unsubscribe('back@example.org')
-    expect(await statusOf('back@example.org')).toBe('suppressed')
-    await subscribers.update(db, live(account), id, { firstName: 'Ada' })
-    expect(await entryOf('back@example.org')).toMatchObject({ reason: 'unsubscribe' })
-    await subscribers.update(db, live(account), id, { status: 'active' })
-    expect(await entryOf('back@example.org')).toBeUndefined()
-    expect(await statusOf('back@example.org')).toBe('queued')
-
-    await unsubscribe('back@example.org')
-    await learn('back@example.org', 'bounced')
-    await subscribers.update(db, live(account), id, { status: 'active' })
-    expect(await entryOf('back@example.org')).toMatchObject({ reason: 'hard_bounce', unsubscribedAt: null })
-    await takeOff('back@example.org')
-    expect(await statusOf('back@example.org')).toBe('queued')
-  })
-
-  test('is taken back also where the person became one later, and in one account only', async () => {
-    const { db, account, stranger, subscribers } = world
-    await unsubscribe('later@example.org')
-    const theirs = await subscribers.create(db, live(stranger), { email: 'later@example.org' })
-    await subscribers.update(db, live(stranger), theirs.id, { status: 'active' })
-    const ours = await subscribers.create(db, live(account), { email: 'later@example.org' })
-    expect(await statusOf('later@example.org')).toBe('suppressed')
-    await subscribers.update(db, live(account), ours.id, { status: 'active' })
-    expect(await statusOf('later@example.org')).toBe('queued')
-  })
+test('an unsubscribing of an address that is there for another reason outlasts that, with the first link that was followed', async () => {
+  const { time } = world
+  await learn('late@example.org', 'bounced')
+  expect(await entryOf('late@example.org')).toMatchObject({ unsubscribedAt: null })
+  const at = time.clock.now().toISOString()
+  const emailId = await unsubscribe('late@example.org')
+  await time.advance(60_000)
+  await unsubscribe('LATE@example.org')
+  await learn('late@example.org', 'complained')
+  expect(await entryOf('late@example.org')).toMatchObject({ reason: 'complaint', unsubscribedAt: at })
+  await takeOff('late@example.org')
+  expect(await entryOf('late@example.org')).toMatchObject({ reason: 'unsubscribe', emailId, createdAt: at })
+  expect(await statusOf('late@example.org')).toBe('suppressed')
 })
 
-describe('the source of an entry', () => {
-  test('is where it was learned', async () => {
-    const { db, account, suppressions } = world
-    const answered = await learn('answered@example.org', 'bounced')
-    const notified = await learn('notified@example.org', 'bounced', 'notification')
-    const reported = await learn('reported@example.org', 'complained', 'notification')
-    await suppressions.create(db, account, { address: 'manual@example.org' })
-    expect(await entryOf('answered@example.org')).toMatchObject({ source: 'smtp_answer', emailId: answered })
-    expect(await entryOf('notified@example.org')).toMatchObject({ source: 'notification', emailId: notified })
-    expect(await entryOf('reported@example.org')).toMatchObject({ source: 'feedback_report', emailId: reported })
-    expect(await entryOf('manual@example.org')).toMatchObject({ source: 'api', emailId: null })
-  })
+test('an unsubscribing is taken back by who makes the person active, and what else the address is there for stays', async () => {
+  const { db, account, subscribers } = world
+  const { id } = await subscribers.create(db, live(account), { email: 'Back@example.org' })
+  await unsubscribe('back@example.org')
+  expect(await statusOf('back@example.org')).toBe('suppressed')
+  await subscribers.update(db, live(account), id, { firstName: 'Ada' })
+  expect(await entryOf('back@example.org')).toMatchObject({ reason: 'unsubscribe' })
+  await subscribers.update(db, live(account), id, { status: 'active' })
+  expect(await entryOf('back@example.org')).toBeUndefined()
+  expect(await statusOf('back@example.org')).toBe('queued')
+
+  await unsubscribe('back@example.org')
+  await learn('back@example.org', 'bounced')
+  await subscribers.update(db, live(account), id, { status: 'active' })
+  expect(await entryOf('back@example.org')).toMatchObject({ reason: 'hard_bounce', unsubscribedAt: null })
+  await takeOff('back@example.org')
+  expect(await statusOf('back@example.org')).toBe('queued')
+})
+
+test('an unsubscribing is taken back also where the person became one later, and in one account only', async () => {
+  const { db, account, stranger, subscribers } = world
+  await unsubscribe('later@example.org')
+  const theirs = await subscribers.create(db, live(stranger), { email: 'later@example.org' })
+  await subscribers.update(db, live(stranger), theirs.id, { status: 'active' })
+  const ours = await subscribers.create(db, live(account), { email: 'later@example.org' })
+  expect(await statusOf('later@example.org')).toBe('suppressed')
+  await subscribers.update(db, live(account), ours.id, { status: 'active' })
+  expect(await statusOf('later@example.org')).toBe('queued')
+})
+
+test('the source of an entry is where it was learned', async () => {
+  const { db, account, suppressions } = world
+  const answered = await learn('answered@example.org', 'bounced')
+  const notified = await learn('notified@example.org', 'bounced', 'notification')
+  const reported = await learn('reported@example.org', 'complained', 'notification')
+  await suppressions.create(db, account, { address: 'manual@example.org' })
+  expect(await entryOf('answered@example.org')).toMatchObject({ source: 'smtp_answer', emailId: answered })
+  expect(await entryOf('notified@example.org')).toMatchObject({ source: 'notification', emailId: notified })
+  expect(await entryOf('reported@example.org')).toMatchObject({ source: 'feedback_report', emailId: reported })
+  expect(await entryOf('manual@example.org')).toMatchObject({ source: 'api', emailId: null })
 })

@@ -32,52 +32,50 @@ test('what is not given has its default', async () => {
   })
 })
 
-describe('recipients', () => {
-  test('one named twice is there once, where it is named first', async () => {
-    const { recipients } = await read({
-      to: ['Ada <ada@example.org>', 'bob@example.org'],
-      cc: ['ADA@example.org', 'cy@example.org'],
-      bcc: 'Bob@Example.org',
-    })
-    expect(recipients.map(({ kind, name, address }) => [kind, name, address])).toEqual([
-      ['to', 'Ada', 'ada@example.org'],
-      ['to', null, 'bob@example.org'],
-      ['cc', null, 'cy@example.org'],
-    ])
+test('a recipient named twice is there once, where it is named first', async () => {
+  const { recipients } = await read({
+    to: ['Ada <ada@example.org>', 'bob@example.org'],
+    cc: ['ADA@example.org', 'cy@example.org'],
+    bcc: 'Bob@Example.org',
   })
+  expect(recipients.map(({ kind, name, address }) => [kind, name, address])).toEqual([
+    ['to', 'Ada', 'ada@example.org'],
+    ['to', null, 'bob@example.org'],
+    ['cc', null, 'cy@example.org'],
+  ])
+})
 
-  test('one alone needs no list', async () => {
-    expect(await read({ to: 'ada@example.org', cc: 'bob@example.org', replyTo: 'Us <us@example.com>' })).toMatchObject({
-      recipients: [{ kind: 'to' }, { kind: 'cc' }],
-      replyTo: ['Us <us@example.com>'],
-    })
+test('one recipient alone needs no list', async () => {
+  expect(await read({ to: 'ada@example.org', cc: 'bob@example.org', replyTo: 'Us <us@example.com>' })).toMatchObject({
+    recipients: [{ kind: 'to' }, { kind: 'cc' }],
+    replyTo: ['Us <us@example.com>'],
   })
+})
 
-  test('50 are taken in all, and none more', async () => {
-    const people = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}${i}@example.org`)
-    expect((await read({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(10, 'c') })).recipients).toHaveLength(50)
-    expect(await faultsOf({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(11, 'c') })).toEqual([
-      ['body.to', 'must be at most 50 recipients, with those in cc and bcc'],
-    ])
-    expect((await read({ to: people(50, 'a'), cc: people(50, 'A') })).recipients).toHaveLength(50)
-  })
+test('50 recipients are taken in all, and none more', async () => {
+  const people = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}${i}@example.org`)
+  expect((await read({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(10, 'c') })).recipients).toHaveLength(50)
+  expect(await faultsOf({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(11, 'c') })).toEqual([
+    ['body.to', 'must be at most 50 recipients, with those in cc and bcc'],
+  ])
+  expect((await read({ to: people(50, 'a'), cc: people(50, 'A') })).recipients).toHaveLength(50)
+})
 
-  test('each fault has the path of its address', async () => {
-    expect(
-      await faultsOf({
-        from: 'x',
-        to: ['ada@example.org', 'x'],
-        cc: 'x',
-        bcc: ['x'],
-        replyTo: ['us@example.com', 'x'],
-      }),
-    ).toEqual(
-      ['body.from', 'body.to[1]', 'body.cc', 'body.bcc[0]', 'body.replyTo[1]'].map((path) => [
-        path,
-        'must be an address such as ada@example.com',
-      ]),
-    )
-  })
+test('each fault of a recipient has the path of its address', async () => {
+  expect(
+    await faultsOf({
+      from: 'x',
+      to: ['ada@example.org', 'x'],
+      cc: 'x',
+      bcc: ['x'],
+      replyTo: ['us@example.com', 'x'],
+    }),
+  ).toEqual(
+    ['body.from', 'body.to[1]', 'body.cc', 'body.bcc[0]', 'body.replyTo[1]'].map((path) => [
+      path,
+      'must be an address such as ada@example.com',
+    ]),
+  )
 })
 
 test('a subject is measured in octets', async () => {
@@ -87,24 +85,22 @@ test('a subject is measured in octets', async () => {
   ])
 })
 
-describe('the content', () => {
-  test('is needed as HTML or as text', async () => {
-    expect(await faultsOf({ text: null })).toEqual([['body.html', 'is needed, or text']])
-    expect((await read({ text: null, html: '' })).html).toBe('')
-  })
+test('the content is needed as HTML or as text', async () => {
+  expect(await faultsOf({ text: null })).toEqual([['body.html', 'is needed, or text']])
+  expect((await read({ text: null, html: '' })).html).toBe('')
+})
 
-  test('is at most 10 MiB each', async () => {
-    const most = 'x'.repeat(10 * 2 ** 20)
-    expect((await read({ html: most, text: most })).html).toHaveLength(most.length)
-    expect((await faultsOf({ html: `${most}x`, text: `${most.slice(1)}é` })).map(([path]) => path)).toEqual([
-      'body.html',
-      'body.text',
-    ])
-  })
+test('the HTML and the text are at most 10 MiB each', async () => {
+  const most = 'x'.repeat(10 * 2 ** 20)
+  expect((await read({ html: most, text: most })).html).toHaveLength(most.length)
+  expect((await faultsOf({ html: `${most}x`, text: `${most.slice(1)}é` })).map(([path]) => path)).toEqual([
+    'body.html',
+    'body.text',
+  ])
 })
 
 describe('attachments', () => {
-  test('are decoded, and have the type their name says', async () => {
+  test('attachments are decoded, and have the type their name says', async () => {
     expect(
       (
         await read({
@@ -141,7 +137,7 @@ describe('attachments', () => {
     expect(attachments).toMatchObject([{ contentType }])
   })
 
-  test('that are none are refused where they stand', async () => {
+  test('attachments that are none are refused where they stand', async () => {
     expect(
       await faultsOf({
         attachments: [
@@ -159,7 +155,7 @@ describe('attachments', () => {
     ])
   })
 
-  test('are at most 40 MiB in all', async () => {
+  test('attachments are at most 40 MiB in all', async () => {
     const half = Buffer.alloc(20 * 2 ** 20).toString('base64')
     const two = [
       { filename: 'a', content: half },
@@ -172,21 +168,19 @@ describe('attachments', () => {
   })
 })
 
-describe('the time to send it', () => {
-  test.each(['2026-03-01T09:30:00.001Z', '2026-03-31T09:30:00Z', '2026-03-31T11:30:00+02:00'])(
-    '%s is taken',
-    async (at) => {
-      expect((await read({ scheduledAt: at })).scheduledAt).toEqual(new Date(at))
-    },
-  )
+test.each(['2026-03-01T09:30:00.001Z', '2026-03-31T09:30:00Z', '2026-03-31T11:30:00+02:00'])(
+  'the time %s to send an email is taken',
+  async (at) => {
+    expect((await read({ scheduledAt: at })).scheduledAt).toEqual(new Date(at))
+  },
+)
 
-  test.each([
-    ['2026-03-01T09:30:00Z', 'must be in the future'],
-    ['2025-03-02T09:30:00Z', 'must be in the future'],
-    ['2026-03-31T09:30:00.001Z', 'must be at most 30 days ahead'],
-  ])('%s is refused', async (at, message) => {
-    expect(await faultsOf({ scheduledAt: at })).toEqual([['body.scheduledAt', message]])
-  })
+test.each([
+  ['2026-03-01T09:30:00Z', 'must be in the future'],
+  ['2025-03-02T09:30:00Z', 'must be in the future'],
+  ['2026-03-31T09:30:00.001Z', 'must be at most 30 days ahead'],
+])('the time %s to send an email is refused', async (at, message) => {
+  expect(await faultsOf({ scheduledAt: at })).toEqual([['body.scheduledAt', message]])
 })
 
 test('a tag given twice is there once', async () => {

@@ -51,7 +51,7 @@ const madeOf = (type: EventTypeName) => {
 }
 
 describe.each(eventTypeNames)('%s', (type) => {
-  test('is found by its id and by the id of each object that it is about, in both orders', async () => {
+  test('an event is found by its id and by the id of each object that it is about, in both orders', async () => {
     const { id, data } = madeOf(type)
     const objects = Object.entries(data).filter(([field]) => kindOf(field) !== undefined)
     expect(objects.length).toBeGreaterThan(0)
@@ -89,7 +89,7 @@ test('a test key finds what both modes share, and nothing else of live mode', as
   expect(await search({ search: own.id }, scope)).toEqual([])
 })
 
-test("finds nothing of another account's, no sample, and nothing for an id that nobody has", async () => {
+test("a search finds nothing of another account's, no sample, and nothing for an id that no object has", async () => {
   const { id, data } = madeOf('email.sent')
   for (const searched of [id, String(data.emailId)]) {
     expect(await search({ search: searched }, live(world.stranger))).toEqual([])
@@ -117,6 +117,6 @@ test.each([
   exampleId('event').slice(0, -1),
   `${exampleId('event')}x`,
   exampleId('webhook'),
-])('is refused for what is no whole id of such an object: %j', (text) => {
+])('a search is refused for what is no whole id of such an object: %j', (text) => {
   expect(contract.events.list.query.safeParse({ search: text }).success).toBe(false)
 })

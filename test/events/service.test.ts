@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../contract/events.ts'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
@@ -33,80 +33,81 @@ async function append(account: string, ...events: NewEvent[]): Promise<string[]>
 
 const idsOf = (page: { data: Event[] }) => page.data.map(({ id }) => String(id))
 
-describe('listing events', () => {
-  test('is newest first, as they are pushed, with the mode beside', async () => {
-    const { db, events } = world
-    const account = await newAccount()
-    const ids = await append(account, added, removed)
-    const page = await events.list(db, live(account), { limit: 10 })
-    expect(idsOf(page)).toEqual(ids.toReversed())
-    const stored = await db
-      .selectFrom('events')
-      .select('body')
-      .where('id', '=', ids[0] ?? '')
-      .executeTakeFirstOrThrow()
-    const { mode, ...pushed } = page.data[1] ?? {}
-    expect([JSON.stringify(pushed), mode]).toEqual([stored.body, 'live'])
-    expect(await events.get(db, live(account), ids[0] ?? '')).toEqual(page.data[1])
-  })
+test('listing events is newest first, as they are pushed, with the mode beside', async () => {
+  const { db, events } = world
+  const account = await newAccount()
+  const ids = await append(account, added, removed)
+  const page = await events.list(db, live(account), { limit: 10 })
+  expect(idsOf(page)).toEqual(ids.toReversed())
+  const stored = await db
+    .selectFrom('events')
+    .select('body')
+    .where('id', '=', ids[0] ?? '')
+    .executeTakeFirstOrThrow()
+  const { mode, ...pushed } = page.data[1] ?? {}
+  expect([JSON.stringify(pushed), mode]).toEqual([stored.body, 'live'])
+  expect(await events.get(db, live(account), ids[0] ?? '')).toEqual(page.data[1])
+})
 
-  test('can be limited to a type and to a time, both ways round', async () => {
-    const { db, events, clock } = world
-    const account = await newAccount()
-    const [, early = ''] = await append(account, added, removed)
-    world.moveClock(10)
-    const since = clock.now().toISOString()
-    const [at = ''] = await append(account, removed)
-    world.moveClock(10)
-    const [, late = ''] = await append(account, added, removed)
-    const type = 'subscriber.removed'
-    expect(idsOf(await events.list(db, live(account), { limit: 10, type }))).toEqual([late, at, early])
-    expect(idsOf(await events.list(db, live(account), { limit: 10, type, since }))).toEqual([late, at])
-    expect(idsOf(await events.list(db, live(account), { limit: 10, type, since, order: 'asc' }))).toEqual([at, late])
-  })
+test('listing events can be limited to a type and to a time, both ways round', async () => {
+  const { db, events, clock } = world
+  const account = await newAccount()
+  const [, early = ''] = await append(account, added, removed)
+  world.moveClock(10)
+  const since = clock.now().toISOString()
+  const [at = ''] = await append(account, removed)
+  world.moveClock(10)
+  const [, late = ''] = await append(account, added, removed)
+  const type = 'subscriber.removed'
+  expect(idsOf(await events.list(db, live(account), { limit: 10, type }))).toEqual([late, at, early])
+  expect(idsOf(await events.list(db, live(account), { limit: 10, type, since }))).toEqual([late, at])
+  expect(idsOf(await events.list(db, live(account), { limit: 10, type, since, order: 'asc' }))).toEqual([at, late])
+})
 
-  test.each(['0000-01-01T00:00:00+23:59', '9999-12-31T23:59:59-23:59'])('takes the time %s', async (since) => {
+test.each(['0000-01-01T00:00:00+23:59', '9999-12-31T23:59:59-23:59'])(
+  'listing events takes the time %s',
+  async (since) => {
     const { db, events } = world
     const account = await newAccount()
     const [id] = await append(account, added)
     const expected = since.startsWith('0') ? [id] : []
     expect(idsOf(await events.list(db, live(account), { limit: 10, since }))).toEqual(expected)
-  })
+  },
+)
 
-  test('goes on after an event, oldest first unless told otherwise', async () => {
-    const { db, events } = world
-    const account = await newAccount()
-    const [first = '', ...rest] = await append(account, added, removed, added)
-    expect(idsOf(await events.list(db, live(account), { limit: 10, after: first }))).toEqual(rest)
-    expect(idsOf(await events.list(db, live(account), { limit: 10, after: rest[1] }))).toEqual([])
-    expect(idsOf(await events.list(db, live(account), { limit: 10, after: first, order: 'desc' }))).toEqual(
-      rest.reverse(),
-    )
-  })
+test('listing events goes on after an event, oldest first unless told otherwise', async () => {
+  const { db, events } = world
+  const account = await newAccount()
+  const [first = '', ...rest] = await append(account, added, removed, added)
+  expect(idsOf(await events.list(db, live(account), { limit: 10, after: first }))).toEqual(rest)
+  expect(idsOf(await events.list(db, live(account), { limit: 10, after: rest[1] }))).toEqual([])
+  expect(idsOf(await events.list(db, live(account), { limit: 10, after: first, order: 'desc' }))).toEqual(
+    rest.reverse(),
+  )
+})
 
-  test('shows no samples, which can be got all the same', async () => {
-    const { db, events, clock } = world
-    const account = await newAccount()
-    const id = newId('event', clock.now())
-    const sample = { id, account_id: account, type: 'subscriber.added', body: '{}', sample: true }
-    await db
-      .insertInto('events')
-      .values({ ...sample, created_at: clock.now() })
-      .execute()
-    expect(idsOf(await events.list(db, live(account), { limit: 10 }))).toEqual([])
-    expect(idsOf(await events.list(db, live(account), { limit: 10, order: 'asc' }))).toEqual([])
-    expect(await events.get(db, live(account), id)).toEqual({ mode: 'live' })
-    await expect(events.get(db, testing(account), id)).rejects.toMatchObject({ code: 'not_found' })
-  })
+test('listing events shows no samples, which can be got all the same', async () => {
+  const { db, events, clock } = world
+  const account = await newAccount()
+  const id = newId('event', clock.now())
+  const sample = { id, account_id: account, type: 'subscriber.added', body: '{}', sample: true }
+  await db
+    .insertInto('events')
+    .values({ ...sample, created_at: clock.now() })
+    .execute()
+  expect(idsOf(await events.list(db, live(account), { limit: 10 }))).toEqual([])
+  expect(idsOf(await events.list(db, live(account), { limit: 10, order: 'asc' }))).toEqual([])
+  expect(await events.get(db, live(account), id)).toEqual({ mode: 'live' })
+  await expect(events.get(db, testing(account), id)).rejects.toMatchObject({ code: 'not_found' })
+})
 
-  test("shows nothing of another account's", async () => {
-    const { db, events } = world
-    const [ours, theirs] = [await newAccount(), await newAccount()]
-    const [id = ''] = await append(theirs, added)
-    expect(await refusal(events.get(db, live(ours), id))).toBe('not_found')
-    expect(idsOf(await events.list(db, live(ours), { limit: 10 }))).toEqual([])
-    expect(idsOf(await events.list(db, live(ours), { limit: 10, order: 'asc' }))).toEqual([])
-  })
+test("listing events shows nothing of another account's", async () => {
+  const { db, events } = world
+  const [ours, theirs] = [await newAccount(), await newAccount()]
+  const [id = ''] = await append(theirs, added)
+  expect(await refusal(events.get(db, live(ours), id))).toBe('not_found')
+  expect(idsOf(await events.list(db, live(ours), { limit: 10 }))).toEqual([])
+  expect(idsOf(await events.list(db, live(ours), { limit: 10, order: 'asc' }))).toEqual([])
 })
 
 test('paging newest first shows each event of the beginning once, whatever is added meanwhile', async () => {

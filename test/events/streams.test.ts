@@ -1,5 +1,5 @@
 import { type KyselyPlugin, sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import { exampleId } from '../../contract/ids.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
@@ -105,121 +105,119 @@ async function read(
   }
 }
 
-describe('a stream', () => {
-  test('begins now, and has what becomes visible from then on, also while it waits in the outbox', async () => {
-    streams = create()
-    const scope = live(await newAccount())
-    const before = await append(scope, sent)
-    const reader = await read(scope)
-    expect(reader.stream.startedAfter).toBe(before[0])
-    const waiting = await append(scope, sent, added)
-    await reader.until(2)
-    const gone = await append(scope, sent)
-    await leaveOutbox(gone)
-    expect(await reader.until(3)).toEqual([...waiting, ...gone])
-  })
+test('a stream begins now, and has what becomes visible from then on, also while it waits in the outbox', async () => {
+  streams = create()
+  const scope = live(await newAccount())
+  const before = await append(scope, sent)
+  const reader = await read(scope)
+  expect(reader.stream.startedAfter).toBe(before[0])
+  const waiting = await append(scope, sent, added)
+  await reader.until(2)
+  const gone = await append(scope, sent)
+  await leaveOutbox(gone)
+  expect(await reader.until(3)).toEqual([...waiting, ...gone])
+})
 
-  test('of an account without events says so, and can be gone on with from the beginning', async () => {
-    streams = create()
-    const scope = live(await newAccount())
-    const { stream } = await read(scope)
-    expect(stream.startedAfter).toBe(beginningId)
-    stream.close()
-    const ids = await append(scope, sent, sent)
-    const reader = await read(scope, { after: beginningId })
-    expect(await reader.until(2)).toEqual(ids)
-  })
+test('a stream of an account without events says so, and can be gone on with from the beginning', async () => {
+  streams = create()
+  const scope = live(await newAccount())
+  const { stream } = await read(scope)
+  expect(stream.startedAfter).toBe(beginningId)
+  stream.close()
+  const ids = await append(scope, sent, sent)
+  const reader = await read(scope, { after: beginningId })
+  expect(await reader.until(2)).toEqual(ids)
+})
 
-  test('after an event has every later one once, more of them than one statement reads', async () => {
-    streams = create()
-    const scope = live(await newAccount())
-    const ids = await append(scope, ...Array.from({ length: 450 }, () => sent))
-    const reader = await read(scope, { after: ids[9] as string })
-    expect(await reader.until(440)).toEqual(ids.slice(10))
-  })
+test('a stream after an event has every later one once, more of them than one statement reads', async () => {
+  streams = create()
+  const scope = live(await newAccount())
+  const ids = await append(scope, ...Array.from({ length: 450 }, () => sent))
+  const reader = await read(scope, { after: ids[9] as string })
+  expect(await reader.until(440)).toEqual(ids.slice(10))
+})
 
-  test('shows the events of its type, mode and account', async () => {
-    streams = create()
-    const account = await newAccount()
-    const all = await read(live(account))
-    const typed = await read(live(account), { type: 'subscriber.added' })
-    const tried = await read(testing(account))
-    const theirs = await read(live(await newAccount()))
-    const [first = '', second = ''] = await append(live(account), sent, added)
-    const [third = ''] = await append(testing(account), sent)
-    const [last = ''] = await append(live(account), added)
-    expect(await all.until(3)).toEqual([first, second, last])
-    expect(await typed.until(2)).toEqual([second, last])
-    // Subscribers are shared by both modes.
-    expect(await tried.until(3)).toEqual([second, third, last])
-    expect(theirs.ids).toEqual([])
-  })
+test('a stream shows the events of its type, mode and account', async () => {
+  streams = create()
+  const account = await newAccount()
+  const all = await read(live(account))
+  const typed = await read(live(account), { type: 'subscriber.added' })
+  const tried = await read(testing(account))
+  const theirs = await read(live(await newAccount()))
+  const [first = '', second = ''] = await append(live(account), sent, added)
+  const [third = ''] = await append(testing(account), sent)
+  const [last = ''] = await append(live(account), added)
+  expect(await all.until(3)).toEqual([first, second, last])
+  expect(await typed.until(2)).toEqual([second, last])
+  // Subscribers are shared by both modes.
+  expect(await tried.until(3)).toEqual([second, third, last])
+  expect(theirs.ids).toEqual([])
+})
 
-  test('has its events serialised once for all streams at its place', async () => {
-    streams = create()
-    const scope = live(await newAccount())
-    const readers = [await read(scope), await read(scope), await read(scope)]
-    const serialising = vi.spyOn(JSON, 'stringify')
-    const [id = ''] = await append(scope, sent)
-    for (const reader of readers) await reader.until(1)
-    const times = serialising.mock.calls.filter(([value]) => Object(value).id === id && 'type' in Object(value)).length
-    serialising.mockRestore()
-    // Once when it was appended, and once for the three.
-    expect(times).toBe(2)
-  })
+test('a stream has its events serialised once for all streams at its place', async () => {
+  streams = create()
+  const scope = live(await newAccount())
+  const readers = [await read(scope), await read(scope), await read(scope)]
+  const serialising = vi.spyOn(JSON, 'stringify')
+  const [id = ''] = await append(scope, sent)
+  for (const reader of readers) await reader.until(1)
+  const times = serialising.mock.calls.filter(([value]) => Object(value).id === id && 'type' in Object(value)).length
+  serialising.mockRestore()
+  // Once when it was appended, and once for the three.
+  expect(times).toBe(2)
+})
 
-  test('after an event that is not there, of the other mode or of another account is refused', async () => {
-    streams = create()
-    const account = await newAccount()
-    const [id = ''] = await append(live(account), sent)
-    for (const scope of [testing(account), live(await newAccount())]) {
-      expect(await refusal(read(scope, { after: id }))).toBe('event_not_found')
+test('a stream after an event that is not there, of the other mode or of another account is refused', async () => {
+  streams = create()
+  const account = await newAccount()
+  const [id = ''] = await append(live(account), sent)
+  for (const scope of [testing(account), live(await newAccount())]) {
+    expect(await refusal(read(scope, { after: id }))).toBe('event_not_found')
+  }
+  expect(await refusal(read(live(account), { after: exampleId('event') }))).toBe('event_not_found')
+})
+
+test('a stream writes nothing to a slow reader until it takes more, and then what it has missed; others do not wait', async () => {
+  streams = create()
+  const scope = live(await newAccount())
+  const slow = await read(scope, { room: 3 })
+  const quick = await read(scope)
+  const ids = await append(scope, ...Array.from({ length: 10 }, () => sent))
+  expect(await quick.until(10)).toEqual(ids)
+  expect(slow.ids).toEqual(ids.slice(0, 3))
+  slow.drain(2)
+  await slow.until(5)
+  const more = await append(scope, sent)
+  expect(await quick.until(11)).toEqual([...ids, ...more])
+  expect(slow.ids).toEqual(ids.slice(0, 5))
+  slow.drain(100)
+  expect(await slow.until(11)).toEqual([...ids, ...more])
+})
+
+test('a stream misses nothing and has nothing twice while many write and it breaks off again and again', async () => {
+  streams = create()
+  const scope = live(await newAccount())
+  const written: string[] = []
+  const seen: string[] = []
+  const writers = Array.from({ length: 4 }, async () => {
+    for (let round = 0; round < 30; round++) {
+      const ids = await append(scope, ...Array.from({ length: 1 + (round % 3) }, () => sent))
+      written.push(...ids)
+      if (round % 2 === 0) await leaveOutbox(ids)
     }
-    expect(await refusal(read(live(account), { after: exampleId('event') }))).toBe('event_not_found')
   })
-
-  test('writes nothing to a slow reader until it takes more, and then what it has missed; others do not wait', async () => {
-    streams = create()
-    const scope = live(await newAccount())
-    const slow = await read(scope, { room: 3 })
-    const quick = await read(scope)
-    const ids = await append(scope, ...Array.from({ length: 10 }, () => sent))
-    expect(await quick.until(10)).toEqual(ids)
-    expect(slow.ids).toEqual(ids.slice(0, 3))
-    slow.drain(2)
-    await slow.until(5)
-    const more = await append(scope, sent)
-    expect(await quick.until(11)).toEqual([...ids, ...more])
-    expect(slow.ids).toEqual(ids.slice(0, 5))
-    slow.drain(100)
-    expect(await slow.until(11)).toEqual([...ids, ...more])
-  })
-
-  test('misses nothing and has nothing twice while many write and it breaks off again and again', async () => {
-    streams = create()
-    const scope = live(await newAccount())
-    const written: string[] = []
-    const seen: string[] = []
-    const writers = Array.from({ length: 4 }, async () => {
-      for (let round = 0; round < 30; round++) {
-        const ids = await append(scope, ...Array.from({ length: 1 + (round % 3) }, () => sent))
-        written.push(...ids)
-        if (round % 2 === 0) await leaveOutbox(ids)
-      }
-    })
-    let after: string = beginningId
-    const total = 4 * 60
-    while (seen.length < total) {
-      const reader = await read(scope, { after, room: 1 + (seen.length % 17) })
-      await reader.until(1)
-      reader.stream.close()
-      seen.push(...reader.ids)
-      after = reader.ids.at(-1) ?? after
-    }
-    await Promise.all(writers)
-    expect(seen.toSorted()).toEqual(written.toSorted())
-    expect(new Set(seen).size).toBe(total)
-  })
+  let after: string = beginningId
+  const total = 4 * 60
+  while (seen.length < total) {
+    const reader = await read(scope, { after, room: 1 + (seen.length % 17) })
+    await reader.until(1)
+    reader.stream.close()
+    seen.push(...reader.ids)
+    after = reader.ids.at(-1) ?? after
+  }
+  await Promise.all(writers)
+  expect(seen.toSorted()).toEqual(written.toSorted())
+  expect(new Set(seen).size).toBe(total)
 })
 
 test('many streams that wait cost one statement for each look, and one more for each place with something new', async () => {

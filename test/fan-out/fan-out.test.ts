@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
@@ -76,85 +76,83 @@ async function deliveriesOf(accountId: string) {
   return database.db.selectFrom('deliveries').selectAll().where('account_id', '=', accountId).execute()
 }
 
-describe('the fan-out', () => {
-  test('makes a delivery with a job for each enabled webhook of the account that wants the type', async () => {
-    const { accountId, ids } = await addAccount([
-      { events: ['contact.deleted', 'contact.created'] },
-      { events: ['contact.created'] },
-      { events: ['contact.deleted'], disabled: true },
-      { events: ['contact.deleted'] },
-    ])
-    await addAccount([{ events: ['contact.deleted'] }])
-    const [eventId] = await emit(accountId, 1)
-    await fanOutAll()
-    const deliveries = await deliveriesOf(accountId)
-    expect(deliveries.map((delivery) => delivery.webhook_id).sort()).toEqual([ids[0], ids[3]])
-    expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set([eventId]))
-    expect(
-      await queue.missing(
-        database.db,
-        deliveries.map(({ id }) => id),
-      ),
-    ).toEqual([])
-  })
+test('the fan-out makes a delivery with a job for each enabled webhook of the account that wants the type', async () => {
+  const { accountId, ids } = await addAccount([
+    { events: ['contact.deleted', 'contact.created'] },
+    { events: ['contact.created'] },
+    { events: ['contact.deleted'], disabled: true },
+    { events: ['contact.deleted'] },
+  ])
+  await addAccount([{ events: ['contact.deleted'] }])
+  const [eventId] = await emit(accountId, 1)
+  await fanOutAll()
+  const deliveries = await deliveriesOf(accountId)
+  expect(deliveries.map((delivery) => delivery.webhook_id).sort()).toEqual([ids[0], ids[3]])
+  expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set([eventId]))
+  expect(
+    await queue.missing(
+      database.db,
+      deliveries.map(({ id }) => id),
+    ),
+  ).toEqual([])
+})
 
-  test('takes an event out of the outbox although nobody wants it', async () => {
-    const { accountId } = await addAccount([])
-    await emit(accountId, 3)
-    await fanOutAll()
-    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
-  })
+test('the fan-out takes an event out of the outbox although nobody wants it', async () => {
+  const { accountId } = await addAccount([])
+  await emit(accountId, 3)
+  await fanOutAll()
+  expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
+})
 
-  test('takes each event once, however many workers there are', async () => {
-    const { accountId } = await addAccount([{ events: ['contact.deleted'] }, { events: ['contact.deleted'] }])
-    const ids = (await Promise.all(Array.from({ length: 20 }, () => emit(accountId, 100)))).flat()
-    await Promise.all(Array.from({ length: 6 }, fanOutAll))
-    const deliveries = await deliveriesOf(accountId)
-    const pairs = new Set(deliveries.map((delivery) => `${delivery.event_id} ${delivery.webhook_id}`))
-    expect(deliveries).toHaveLength(4_000)
-    expect(pairs.size).toBe(4_000)
-    expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set(ids))
-    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
-  })
+test('the fan-out takes each event once, however many workers there are', async () => {
+  const { accountId } = await addAccount([{ events: ['contact.deleted'] }, { events: ['contact.deleted'] }])
+  const ids = (await Promise.all(Array.from({ length: 20 }, () => emit(accountId, 100)))).flat()
+  await Promise.all(Array.from({ length: 6 }, fanOutAll))
+  const deliveries = await deliveriesOf(accountId)
+  const pairs = new Set(deliveries.map((delivery) => `${delivery.event_id} ${delivery.webhook_id}`))
+  expect(deliveries).toHaveLength(4_000)
+  expect(pairs.size).toBe(4_000)
+  expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set(ids))
+  expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
+})
 
-  test('bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
-    const { accountId } = await addAccount(Array.from({ length: 60 }, () => ({ events: ['contact.deleted'] })))
-    await emit(accountId, 200)
-    const first = await fanOutBatch({ db: database.db, queue, clock: systemClock })
-    expect(first.deliveries).toBeLessThan(200 * 60)
-    expect(first.events).toBe(first.deliveries / 60)
-    await fanOutAll()
-    expect(await deliveriesOf(accountId)).toHaveLength(200 * 60)
-  })
+test('the fan-out bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
+  const { accountId } = await addAccount(Array.from({ length: 60 }, () => ({ events: ['contact.deleted'] })))
+  await emit(accountId, 200)
+  const first = await fanOutBatch({ db: database.db, queue, clock: systemClock })
+  expect(first.deliveries).toBeLessThan(200 * 60)
+  expect(first.events).toBe(first.deliveries / 60)
+  await fanOutAll()
+  expect(await deliveriesOf(accountId)).toHaveLength(200 * 60)
+})
 
-  test('reads of a kind no more than its limit, and looks at a thousand events for others', async () => {
-    const [left, next] = [await addAccount([]), await addAccount([])]
-    const ids = await emit(left.accountId, 1_100)
-    const [wanted = ''] = await emit(next.accountId, 1)
-    async function fanOut(after: string, max: number) {
-      const taking = takingFor(0)
-      const limits = [{ accountId: left.accountId, mode: 'live' as const, type: 'contact.deleted', max }]
-      const intake = { ...taking.intake, after, limits }
-      return fanOutBatch({ db: database.db, queue, clock: systemClock, taking: { ...taking, intake } })
-    }
-    const none = await fanOut('', 0)
-    expect(none).toMatchObject({ eventIds: [], last: ids[999], rest: true })
-    const behind = await fanOut(none.last ?? '', 0)
-    expect(behind).toMatchObject({ eventIds: [wanted], last: null, rest: true })
-    expect(await fanOut('', 3)).toMatchObject({ eventIds: ids.slice(0, 3), rest: true })
-    expect(await fanOut('', 10_000)).toMatchObject({ eventIds: ids.slice(3, 1_003), last: ids[1_002] })
-    await fanOutAll()
-    expect(await fanOut('', 0)).toMatchObject({ eventIds: [], last: null, rest: false })
-  })
+test('the fan-out reads of a kind no more than its limit, and looks at a thousand events for others', async () => {
+  const [left, next] = [await addAccount([]), await addAccount([])]
+  const ids = await emit(left.accountId, 1_100)
+  const [wanted = ''] = await emit(next.accountId, 1)
+  async function fanOut(after: string, max: number) {
+    const taking = takingFor(0)
+    const limits = [{ accountId: left.accountId, mode: 'live' as const, type: 'contact.deleted', max }]
+    const intake = { ...taking.intake, after, limits }
+    return fanOutBatch({ db: database.db, queue, clock: systemClock, taking: { ...taking, intake } })
+  }
+  const none = await fanOut('', 0)
+  expect(none).toMatchObject({ eventIds: [], last: ids[999], rest: true })
+  const behind = await fanOut(none.last ?? '', 0)
+  expect(behind).toMatchObject({ eventIds: [wanted], last: null, rest: true })
+  expect(await fanOut('', 3)).toMatchObject({ eventIds: ids.slice(0, 3), rest: true })
+  expect(await fanOut('', 10_000)).toMatchObject({ eventIds: ids.slice(3, 1_003), last: ids[1_002] })
+  await fanOutAll()
+  expect(await fanOut('', 0)).toMatchObject({ eventIds: [], last: null, rest: false })
+})
 
-  test('leaves the events where they are when it fails half-way', async () => {
-    const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
-    await emit(accountId, 5)
-    const broken: Queue = { ...queue, flows: { ...queue.flows, put: () => Promise.reject(new Error('no queue')) } }
-    await expect(fanOutBatch({ db: database.db, queue: broken, clock: systemClock })).rejects.toThrow('no queue')
-    expect(await deliveriesOf(accountId)).toEqual([])
-    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toHaveLength(5)
-    await fanOutAll()
-    expect(await deliveriesOf(accountId)).toHaveLength(5)
-  })
+test('the fan-out leaves the events where they are when it fails half-way', async () => {
+  const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
+  await emit(accountId, 5)
+  const broken: Queue = { ...queue, flows: { ...queue.flows, put: () => Promise.reject(new Error('no queue')) } }
+  await expect(fanOutBatch({ db: database.db, queue: broken, clock: systemClock })).rejects.toThrow('no queue')
+  expect(await deliveriesOf(accountId)).toEqual([])
+  expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toHaveLength(5)
+  await fanOutAll()
+  expect(await deliveriesOf(accountId)).toHaveLength(5)
 })

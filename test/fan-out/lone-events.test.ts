@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createLoneEvents } from '../../server/fan-out/lone-events.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
@@ -53,104 +53,102 @@ function outbox(wake: () => void = () => engine.workers.wakeFanOut()) {
   })
 }
 
-describe('an event that comes alone', () => {
-  test('is delivered without a fan-out, and is in no list until it is written down', async () => {
-    const release = hold()
-    const id = await engine.addWebhook(receiver.url)
-    let fanOuts = 0
-    const [event = ''] = await inTransaction(engine.db, (trx) =>
-      outbox(() => (fanOuts += 1)).append(trx, live(engine.accountId), [deleted()]),
-    )
-    await receiver.received(1)
-    release()
-    const row = await engine.deliveryOf(id, hasSucceeded)
-    expect(row).toMatchObject({ event_id: event, attempt_count: 1, next_attempt_at: null })
-    expect(await engine.attemptsOf(row.id)).toEqual([{ number: 1, response_status: 200, error: null }])
-    expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
-    expect(await outboxRows()).toEqual([])
-    expect(fanOuts).toBe(0)
-  })
+test('an event that comes alone is delivered without a fan-out, and is in no list until it is written down', async () => {
+  const release = hold()
+  const id = await engine.addWebhook(receiver.url)
+  let fanOuts = 0
+  const [event = ''] = await inTransaction(engine.db, (trx) =>
+    outbox(() => (fanOuts += 1)).append(trx, live(engine.accountId), [deleted()]),
+  )
+  await receiver.received(1)
+  release()
+  const row = await engine.deliveryOf(id, hasSucceeded)
+  expect(row).toMatchObject({ event_id: event, attempt_count: 1, next_attempt_at: null })
+  expect(await engine.attemptsOf(row.id)).toEqual([{ number: 1, response_status: 200, error: null }])
+  expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
+  expect(await outboxRows()).toEqual([])
+  expect(fanOuts).toBe(0)
+})
 
-  test('reaches a webhook that was made before its commit, and not one made after it', async () => {
-    await inTransaction(engine.db, async (trx) => {
-      await outbox().append(trx, live(engine.accountId), [deleted()])
-      await engine.addWebhook(`${receiver.url}/before`)
-    })
-    await engine.addWebhook(`${receiver.url}/after`)
-    await receiver.received(1)
-    await expect.poll(outboxRows).toEqual([])
-    expect(receiver.requests.map(({ url }) => url)).toEqual(['/hooks/before'])
+test('an event that comes alone reaches a webhook that was made before its commit, and not one made after it', async () => {
+  await inTransaction(engine.db, async (trx) => {
+    await outbox().append(trx, live(engine.accountId), [deleted()])
+    await engine.addWebhook(`${receiver.url}/before`)
   })
+  await engine.addWebhook(`${receiver.url}/after`)
+  await receiver.received(1)
+  await expect.poll(outboxRows).toEqual([])
+  expect(receiver.requests.map(({ url }) => url)).toEqual(['/hooks/before'])
+})
 
-  test('is not delivered when its transaction is undone', async () => {
-    const id = await engine.addWebhook(receiver.url)
-    await inTransaction(engine.db, async (trx) => {
-      await outbox().append(trx, live(engine.accountId), [deleted()])
-      throw new Error('undone')
-    }).catch(() => undefined)
-    const [event] = await engine.emit()
-    await engine.deliveryOf(id, hasSucceeded)
-    expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
-  })
+test('an event that comes alone is not delivered when its transaction is undone', async () => {
+  const id = await engine.addWebhook(receiver.url)
+  await inTransaction(engine.db, async (trx) => {
+    await outbox().append(trx, live(engine.accountId), [deleted()])
+    throw new Error('undone')
+  }).catch(() => undefined)
+  const [event] = await engine.emit()
+  await engine.deliveryOf(id, hasSucceeded)
+  expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
+})
 
-  test('is left to other processes when this one stops before its commit', async () => {
-    await engine.addWebhook(receiver.url)
-    await inTransaction(engine.db, async (trx) => {
-      await outbox().append(trx, live(engine.accountId), [deleted()])
-      await engine.workers.stop(1_000)
-    })
-    await expect.poll(async () => (await outboxRows()).map(({ isLeased }) => isLeased)).toEqual([false])
+test('an event that comes alone is left to other processes when this one stops before its commit', async () => {
+  await engine.addWebhook(receiver.url)
+  await inTransaction(engine.db, async (trx) => {
+    await outbox().append(trx, live(engine.accountId), [deleted()])
+    await engine.workers.stop(1_000)
   })
+  await expect.poll(async () => (await outboxRows()).map(({ isLeased }) => isLeased)).toEqual([false])
+})
 
-  test('leaves the outbox also when no webhook receives it', async () => {
-    await engine.emit()
-    await expect.poll(outboxRows).toEqual([])
-  })
+test('an event that comes alone leaves the outbox also when no webhook receives it', async () => {
+  await engine.emit()
+  await expect.poll(outboxRows).toEqual([])
+})
 
-  test('is written as a pending delivery that this process has claimed when its attempt takes long', async () => {
-    const release = hold()
-    const id = await engine.addWebhook(receiver.url)
-    await engine.emit()
-    const row = await engine.deliveryOf(id)
-    expect(row).toMatchObject({ status: 'pending', attempt_count: 0 })
-    expect(await engine.queue.claimed(engine.db, [row.id])).toEqual(new Set([row.id]))
-    expect(await outboxRows()).toEqual([])
-    release()
-    expect(await engine.deliveryOf(id, hasSucceeded)).toMatchObject({ attempt_count: 1 })
-    expect(receiver.requests).toHaveLength(1)
-  })
+test('an event that comes alone is written as a pending delivery that this process has claimed when its attempt takes long', async () => {
+  const release = hold()
+  const id = await engine.addWebhook(receiver.url)
+  await engine.emit()
+  const row = await engine.deliveryOf(id)
+  expect(row).toMatchObject({ status: 'pending', attempt_count: 0 })
+  expect(await engine.queue.claimed(engine.db, [row.id])).toEqual(new Set([row.id]))
+  expect(await outboxRows()).toEqual([])
+  release()
+  expect(await engine.deliveryOf(id, hasSucceeded)).toMatchObject({ attempt_count: 1 })
+  expect(receiver.requests).toHaveLength(1)
+})
 
-  test('is tried again in a minute when its attempt fails', async () => {
-    receiver.respond(answer(500))
-    const id = await engine.addWebhook(receiver.url)
-    await engine.emit()
-    const row = await engine.deliveryOf(id, attempted(1))
-    expect(row).toMatchObject({ status: 'pending' })
-    receiver.respond(answer(200))
-    await engine.advance(61)
-    expect(await engine.deliveryOf(id, hasSucceeded)).toMatchObject({ attempt_count: 2 })
-    const failingSince = async () =>
-      (await engine.db.selectFrom('webhooks').select('failing_since').where('id', '=', id).executeTakeFirstOrThrow())
-        .failing_since
-    await expect.poll(failingSince).toBeNull()
-  })
+test('an event that comes alone is tried again in a minute when its attempt fails', async () => {
+  receiver.respond(answer(500))
+  const id = await engine.addWebhook(receiver.url)
+  await engine.emit()
+  const row = await engine.deliveryOf(id, attempted(1))
+  expect(row).toMatchObject({ status: 'pending' })
+  receiver.respond(answer(200))
+  await engine.advance(61)
+  expect(await engine.deliveryOf(id, hasSucceeded)).toMatchObject({ attempt_count: 2 })
+  const failingSince = async () =>
+    (await engine.db.selectFrom('webhooks').select('failing_since').where('id', '=', id).executeTakeFirstOrThrow())
+      .failing_since
+  await expect.poll(failingSince).toBeNull()
+})
 
-  test('is canceled when its webhook is disabled before the attempt fails', async () => {
-    const held: Parameters<Behaviour>[0][] = []
-    receiver.respond((exchange) => held.push(exchange))
-    const id = await engine.addWebhook(receiver.url)
-    await engine.emit()
-    await receiver.received(1)
-    await engine.db
-      .updateTable('webhooks')
-      .set({ status: 'disabled', disabled_reason: 'manual' })
-      .where('id', '=', id)
-      .execute()
-    for (const exchange of held) answer(500)(exchange)
-    const row = await engine.deliveryOf(id, attempted(1))
-    expect(row).toMatchObject({ status: 'canceled', next_attempt_at: null })
-    expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
-  })
+test('an event that comes alone is canceled when its webhook is disabled before the attempt fails', async () => {
+  const held: Parameters<Behaviour>[0][] = []
+  receiver.respond((exchange) => held.push(exchange))
+  const id = await engine.addWebhook(receiver.url)
+  await engine.emit()
+  await receiver.received(1)
+  await engine.db
+    .updateTable('webhooks')
+    .set({ status: 'disabled', disabled_reason: 'manual' })
+    .where('id', '=', id)
+    .execute()
+  for (const exchange of held) answer(500)(exchange)
+  const row = await engine.deliveryOf(id, attempted(1))
+  expect(row).toMatchObject({ status: 'canceled', next_attempt_at: null })
+  expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
 })
 
 test('the fan-out takes what is appended with many others, and what has no room in hand', async () => {

@@ -42,7 +42,7 @@ describe.skipIf(reason !== null)(`a full disk${reason === null ? '' : ` (not her
 
   const writeMuch = () => sql`CREATE TABLE much AS SELECT generate_series(1, 100000)`.execute(stage.db)
 
-  test(`is answered with 503 and loses nothing (${times} times)`, within(times), async () => {
+  test(`a full disk is answered with 503 and loses nothing (${times} times)`, within(times), async () => {
     await using load = stage.startLoad()
     for (let time = 1; time <= times; time++) {
       await load.acknowledged(20)

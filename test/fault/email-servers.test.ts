@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { isDone, type MailEngine, startMailEngine } from '../support/mail-engine.ts'
 import { patienceMs } from '../support/patience.ts'
@@ -57,83 +57,81 @@ const firstPause = 361
 
 const typesOf = async (emailId: string) => (await engine.timelineOf(emailId)).map(({ type }) => type)
 
-describe('a mail server', () => {
-  test('that greylists gets the message when it is asked again, once', async () => {
-    first.at('rcpt', ({ count }) => (count < 2 ? '451 4.7.1 Greylisted, come back later' : undefined))
-    const id = await engine.send({ to: ['ada@one.test', 'bob@one.test'] })
-    await engine.statusOf(id, isDeferred)
-    await engine.advance(firstPause)
-    await engine.statusOf(id, isDelivered)
-    expect((await engine.eventsOf(id)).sort()).toEqual([
-      ...['email.delivered', 'email.delivered', 'email.delivery_delayed', 'email.delivery_delayed'],
-      ...['email.sent', 'email.sent'],
-    ])
-    expect(first.messages.flatMap(({ recipients }) => recipients).length).toBe(2)
-  })
+test('a mail server that greylists gets the message when it is asked again, once', async () => {
+  first.at('rcpt', ({ count }) => (count < 2 ? '451 4.7.1 Greylisted, come back later' : undefined))
+  const id = await engine.send({ to: ['ada@one.test', 'bob@one.test'] })
+  await engine.statusOf(id, isDeferred)
+  await engine.advance(firstPause)
+  await engine.statusOf(id, isDelivered)
+  expect((await engine.eventsOf(id)).sort()).toEqual([
+    ...['email.delivered', 'email.delivered', 'email.delivery_delayed', 'email.delivery_delayed'],
+    ...['email.sent', 'email.sent'],
+  ])
+  expect(first.messages.flatMap(({ recipients }) => recipients).length).toBe(2)
+})
 
-  test('that closes with 421 leaves the message to the next one of the domain, at once', async () => {
-    first.at('connect', { reply: '421 4.3.2 Not now', next: 'drop' })
-    const id = await engine.send({ to: ['ada@both.test'] })
-    expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: [1] })
-    expect(second.messages).toHaveLength(1)
-  })
+test('a mail server that closes with 421 leaves the message to the next one of the domain, at once', async () => {
+  first.at('connect', { reply: '421 4.3.2 Not now', next: 'drop' })
+  const id = await engine.send({ to: ['ada@both.test'] })
+  expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: [1] })
+  expect(second.messages).toHaveLength(1)
+})
 
-  test('that closes with 421 in the midst of it gets the message later', async () => {
-    first.at('rcpt', ({ count }) => (count === 0 ? { reply: '421 4.3.2 Not now', next: 'drop' } : undefined))
-    const id = await engine.send({ to: ['ada@one.test'] })
-    await engine.statusOf(id, isDeferred)
-    await engine.advance(firstPause)
-    expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: [2] })
-    expect(first.messages).toHaveLength(1)
-  })
+test('a mail server that closes with 421 in the midst of it gets the message later', async () => {
+  first.at('rcpt', ({ count }) => (count === 0 ? { reply: '421 4.3.2 Not now', next: 'drop' } : undefined))
+  const id = await engine.send({ to: ['ada@one.test'] })
+  await engine.statusOf(id, isDeferred)
+  await engine.advance(firstPause)
+  expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: [2] })
+  expect(first.messages).toHaveLength(1)
+})
 
-  test('that drops the line before it has the message gets it later, once', async () => {
-    first.at('data', ({ count }) => (count === 0 ? { next: 'reset' } : undefined))
-    const id = await engine.send({ to: ['ada@one.test'] })
-    await engine.statusOf(id, isDeferred)
-    await engine.advance(firstPause)
-    await engine.statusOf(id, isDelivered)
-    expect(engine.facts.some((fact) => fact.kind === 'deferred' && fact.unknown)).toBe(false)
-    expect(first.messages).toHaveLength(1)
-  })
+test('a mail server that drops the line before it has the message gets it later, once', async () => {
+  first.at('data', ({ count }) => (count === 0 ? { next: 'reset' } : undefined))
+  const id = await engine.send({ to: ['ada@one.test'] })
+  await engine.statusOf(id, isDeferred)
+  await engine.advance(firstPause)
+  await engine.statusOf(id, isDelivered)
+  expect(engine.facts.some((fact) => fact.kind === 'deferred' && fact.unknown)).toBe(false)
+  expect(first.messages).toHaveLength(1)
+})
 
-  test('that drops the line before its final answer gets the same message again, and that is told', async () => {
-    first.at('message', ({ count }) => {
-      if (count === 0) first.dropAll()
-      return undefined
-    })
-    const id = await engine.send({ to: ['ada@one.test'] })
-    await engine.statusOf(id, isDeferred)
-    await engine.advance(firstPause)
-    await engine.statusOf(id, isDelivered)
-    expect(await typesOf(id)).toEqual(['unknown', 'resent', 'delivered'])
-    expect(first.messages.map(messageIdOf)).toEqual([`<${id}@example.test>`, `<${id}@example.test>`])
+test('a mail server that drops the line before its final answer gets the same message again, and that is told', async () => {
+  first.at('message', ({ count }) => {
+    if (count === 0) first.dropAll()
+    return undefined
   })
+  const id = await engine.send({ to: ['ada@one.test'] })
+  await engine.statusOf(id, isDeferred)
+  await engine.advance(firstPause)
+  await engine.statusOf(id, isDelivered)
+  expect(await typesOf(id)).toEqual(['unknown', 'resent', 'delivered'])
+  expect(first.messages.map(messageIdOf)).toEqual([`<${id}@example.test>`, `<${id}@example.test>`])
+})
 
-  test('that drops the line after its final answer has it, and gets it once', async () => {
-    first.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
-    const id = await engine.send({ to: ['ada@one.test'] })
-    expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: [1] })
-    expect(first.messages).toHaveLength(1)
-  })
+test('a mail server that drops the line after its final answer has it, and gets it once', async () => {
+  first.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
+  const id = await engine.send({ to: ['ada@one.test'] })
+  expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: [1] })
+  expect(first.messages).toHaveLength(1)
+})
 
-  test('that is slow holds up nobody but itself', async () => {
-    const patience = Promise.withResolvers<undefined>()
-    first.at('mail', () => patience.promise)
-    const slow: string[] = []
-    const quick: string[] = []
-    for (let n = 0; n < 30; n++) {
-      slow.push(await engine.send({ to: [`n${n}@one.test`] }))
-      quick.push(await engine.send({ to: [`n${n}@two.test`] }))
-    }
-    await untilDelivered(quick)
-    expect(second.messages).toHaveLength(30)
-    expect(first.messages).toEqual([])
-    expect(first.mostOpen).toBe(2)
-    patience.resolve(undefined)
-    await untilDelivered(slow)
-    expect(first.messages).toHaveLength(30)
-  })
+test('a mail server that is slow holds up nobody but itself', async () => {
+  const patience = Promise.withResolvers<undefined>()
+  first.at('mail', () => patience.promise)
+  const slow: string[] = []
+  const quick: string[] = []
+  for (let n = 0; n < 30; n++) {
+    slow.push(await engine.send({ to: [`n${n}@one.test`] }))
+    quick.push(await engine.send({ to: [`n${n}@two.test`] }))
+  }
+  await untilDelivered(quick)
+  expect(second.messages).toHaveLength(30)
+  expect(first.messages).toEqual([])
+  expect(first.mostOpen).toBe(2)
+  patience.resolve(undefined)
+  await untilDelivered(slow)
+  expect(first.messages).toHaveLength(30)
 })
 
 const stages: readonly SmtpStage[] = ['connect', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'content', 'message']

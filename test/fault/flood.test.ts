@@ -28,7 +28,7 @@ describe('an account that floods the API', () => {
 
   const addressOf = (who: string, index: number) => ({ json: { email: `${who}${index}@example.com` } })
 
-  test('is refused beyond its own limit, and nothing of the others is counted against them', async () => {
+  test('an account that floods the API is refused beyond its own limit, and nothing of the others is counted against them', async () => {
     const limited = service.client.as(service.keys.limited)
     const flood = Array.from({ length: 400 }, (_, index) =>
       limited.send('POST', '/v1/subscribers', addressOf('flood', index)),
@@ -45,7 +45,7 @@ describe('an account that floods the API', () => {
     expect(headers['x-ratelimit-remaining']).toBe(String(Number(headers['x-ratelimit-limit']) - 41))
   })
 
-  test('causes no event with what was refused', async () => {
+  test('an account that floods the API causes no event with what was refused', async () => {
     const limited = service.client.as(service.keys.limited)
     await Promise.all(
       Array.from({ length: 50 }, (_, index) => limited.send('POST', '/v1/subscribers', addressOf('flood', index))),
@@ -58,7 +58,7 @@ describe('an account that floods the API', () => {
 })
 
 describe('an account that floods the deliveries', () => {
-  test('does not have others wait behind all of it in the queue', async () => {
+  test('an account that floods the deliveries does not have others wait behind all of it in the queue', async () => {
     const flood = 2_000
     await using engine = await startEngine()
     await using flooded = await startReceiver()
@@ -82,19 +82,23 @@ describe('an account that floods the deliveries', () => {
   })
 
   describe.each([1, 20])('to %i URLs that do not answer', (urls) => {
-    test('leaves a place to each delivery of another account, although none of its own ends', within(1), async () => {
-      await using scene = await setScene({ urls, otherUrls: 1 })
-      for (let round = 1; round <= rounds({ short: 20, long: 200 }); round++) {
-        await scene.flood(160 / urls)
-        await scene.emitOther(1)
-        await scene.other.received(round)
-        scene.other.endOldest()
-      }
-      expect(scene.flooded.requests).toHaveLength(urls === 1 ? initialLimit : mostOfOne)
-    })
+    test(
+      'a flood of deliveries leaves a place to each delivery of another account, although none of its own ends',
+      within(1),
+      async () => {
+        await using scene = await setScene({ urls, otherUrls: 1 })
+        for (let round = 1; round <= rounds({ short: 20, long: 200 }); round++) {
+          await scene.flood(160 / urls)
+          await scene.emitOther(1)
+          await scene.other.received(round)
+          scene.other.endOldest()
+        }
+        expect(scene.flooded.requests).toHaveLength(urls === 1 ? initialLimit : mostOfOne)
+      },
+    )
   })
 
-  test('has as many places as another account with as much to deliver, when enough of its own have ended', async () => {
+  test('an account that floods the deliveries has as many places as another account with as much to deliver, when enough of its own have ended', async () => {
     await using scene = await setScene({ urls: 20, otherUrls: 20 })
     const { flooded, other } = scene
     await scene.emitOther(10)
@@ -155,53 +159,51 @@ async function startHolder(): Promise<Holder> {
   return { ...receiver, endOldest: () => inFlight.shift()?.end() }
 }
 
-describe('an account that floods within a large limit of its own', () => {
-  const floodWriters = 8
-  /** Requests of the flood that are answered during one of another account. All of the writers are first, some twice. */
-  const answeredBefore = 3 * floodWriters
+const floodWriters = 8
+/** Requests of the flood that are answered during one of another account. All of the writers are first, some twice. */
+const answeredBefore = 3 * floodWriters
 
-  test.each([
-    { webhooks: 1, writes: rounds({ short: 60, long: 600 }) },
-    // What the flood leaves behind has to be delivered in the end, over few places: 20 for each of its writes.
-    { webhooks: 20, writes: rounds({ short: 30, long: 180 }) },
-  ])(
-    'has the requests of others wait for few of its own, and loses nothing, beside $webhooks webhooks',
-    within(2),
-    async ({ webhooks, writes }) => {
-      await using database = await createTestDatabase()
-      await using stage = await setStage({ ...database, webhooks: 1, env: fewPlaces })
-      const key = await addAccount(stage)
-      const recorder = { ...stage.recorder, url: `${stage.recorder.url}/flood` }
-      await subscribe({ url: stage.service.url, key, recorder, count: webhooks })
+test.each([
+  { webhooks: 1, writes: rounds({ short: 60, long: 600 }) },
+  // What the flood leaves behind has to be delivered in the end, over few places: 20 for each of its writes.
+  { webhooks: 20, writes: rounds({ short: 30, long: 180 }) },
+])(
+  'an account that floods within a large limit of its own has the requests of others wait for few of its own, and loses nothing, beside $webhooks webhooks',
+  within(2),
+  async ({ webhooks, writes }) => {
+    await using database = await createTestDatabase()
+    await using stage = await setStage({ ...database, webhooks: 1, env: fewPlaces })
+    const key = await addAccount(stage)
+    const recorder = { ...stage.recorder, url: `${stage.recorder.url}/flood` }
+    await subscribe({ url: stage.service.url, key, recorder, count: webhooks })
 
-      let answered = 0
-      await using flood = startLoad({
-        ledger: stage.ledger,
-        url: () => stage.service.url,
-        key,
-        operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
-        writers: floodWriters,
-        paceMs: 0,
-        onAcknowledged: () => {
-          answered += 1
-        },
-      })
-      await flood.acknowledged(100)
-      const answeredUntil: number[] = []
-      await using load = stage.startLoad({
-        writers: 1,
-        paceMs: 0,
-        onAcknowledged: () => answeredUntil.push(answered),
-      })
-      await load.acknowledged(writes)
-      await load.stop()
-      await flood.stop()
-      const answeredDuring = answeredUntil.slice(1).map((count, index) => count - (answeredUntil[index] ?? 0))
-      expect(median(answeredDuring)).toBeLessThan(answeredBefore)
-      expect(await stage.verdict()).toEqual([])
-    },
-  )
-})
+    let answered = 0
+    await using flood = startLoad({
+      ledger: stage.ledger,
+      url: () => stage.service.url,
+      key,
+      operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
+      writers: floodWriters,
+      paceMs: 0,
+      onAcknowledged: () => {
+        answered += 1
+      },
+    })
+    await flood.acknowledged(100)
+    const answeredUntil: number[] = []
+    await using load = stage.startLoad({
+      writers: 1,
+      paceMs: 0,
+      onAcknowledged: () => answeredUntil.push(answered),
+    })
+    await load.acknowledged(writes)
+    await load.stop()
+    await flood.stop()
+    const answeredDuring = answeredUntil.slice(1).map((count, index) => count - (answeredUntil[index] ?? 0))
+    expect(median(answeredDuring)).toBeLessThan(answeredBefore)
+    expect(await stage.verdict()).toEqual([])
+  },
+)
 
 /** Another account, which may send as much as the one of the stage. Returns its key. */
 async function addAccount({ db }: Stage): Promise<string> {

@@ -13,7 +13,7 @@ import { configOf } from '../support/service.ts'
 test.each([
   ['the queue', 'DROP FUNCTION pgboss.create_queue(text, jsonb)'],
   ['the workers', 'DROP TABLE pgboss.schedule'],
-])('leaves nothing behind when %s cannot be started', async (_, damage) => {
+])('a start leaves nothing behind when %s cannot be started', async (_, damage) => {
   await using database = await createTestDatabase()
   await sql.raw(damage).execute(database.db)
   const logger = createLogger({ level: 'silent' })

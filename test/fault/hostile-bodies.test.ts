@@ -102,7 +102,7 @@ describe('while the largest email is read', () => {
   })
 
   test.each(chosen.map((request) => [request.name, request] as const))(
-    '%s, others are answered first',
+    'others are answered first while the largest email is read: %s',
     async (_, request) => {
       const order = await answersBesides(request)
       expect(order).toEqual([...others, 'hostile'])

@@ -77,12 +77,12 @@ describe('while strangers hold connections', () => {
     await service.client.succeed(contract.webhooks.delete, { params: { id } })
   }
 
-  test('1,000 that say nothing, others are served', async () => {
+  test('others are served beside 1,000 connections that say nothing', async () => {
     await openMany(1_000)
     await expectOthersServed()
   })
 
-  test(`500 that send a head, a byte every ${slow.everyMs} ms, others are served all the while`, async () => {
+  test(`others are served all the while beside 500 connections that send a head, a byte every ${slow.everyMs} ms`, async () => {
     const sockets = await openMany(500)
     const drips = sockets.map((socket) => {
       socket.resume().write('GET /v1/webhooks HTTP/1.1\r\nX-Slow: ')
@@ -94,13 +94,13 @@ describe('while strangers hold connections', () => {
     expect(sockets.filter((socket) => socket.destroyed)).toEqual([])
   })
 
-  test('200 with a key, whose bodies do not come, others are served: nothing of the database is held', async () => {
+  test('others are served beside 200 requests with a key whose bodies do not come: nothing of the database is held', async () => {
     for (const socket of await openMany(200))
       socket.write(head('Content-Length: 1000\r\nIdempotency-Key: same\r\n\r\n{"email"'))
     await expectOthersServed()
   })
 
-  test('10 with a key, whose bodies never end, others are served, and those are refused', async () => {
+  test('others are served beside 10 requests with a key whose bodies never end, and those are refused', async () => {
     const piece = Buffer.from(`1000\r\n${'x'.repeat(0x1000)}\r\n`)
     const answers = (await openMany(10)).map((socket) => {
       socket.write(head('Transfer-Encoding: chunked\r\n\r\n'))
@@ -111,7 +111,7 @@ describe('while strangers hold connections', () => {
     await expectOthersServed()
   })
 
-  test('10 without a key, whose bodies never end, others are served, and those are refused before a byte of it', async () => {
+  test('others are served beside 10 requests without a key whose bodies never end, and those are refused before a byte of it', async () => {
     const answers = (await openMany(10)).map((socket) => {
       socket.write('POST /v1/subscribers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
       return once(socket, 'data').then((answer) => {
@@ -123,7 +123,7 @@ describe('while strangers hold connections', () => {
     await expectOthersServed()
   })
 
-  test(`${rounds({ short: 20, long: 200 })} that ask and do not read, others are served`, async () => {
+  test(`others are served beside ${rounds({ short: 20, long: 200 })} clients that ask and do not read`, async () => {
     for (const socket of await openMany(rounds({ short: 20, long: 200 }))) {
       socket.pause()
       for (let request = 0; request < 5; request++) socket.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -132,48 +132,46 @@ describe('while strangers hold connections', () => {
   })
 })
 
-describe('nobody is waited for longer than the limits, who', () => {
-  const limits = { headersTimeoutMs: 200, requestTimeoutMs: 300, timeoutCheckMs: 20 }
+const limits = { headersTimeoutMs: 200, requestTimeoutMs: 300, timeoutCheckMs: 20 }
 
-  async function serve(others: Partial<typeof limits> = {}) {
-    const server = await listen({
-      app: (req, res) => void req.resume().on('end', () => res.end()),
-      host: '127.0.0.1',
-      port: 0,
-      logger: createLogger({ level: 'silent' }),
-      limits: { ...limits, ...others },
-    })
-    onTestFinished(() => server.close(0))
-    return server.address.port
-  }
-
-  /** Far less than 16 KiB are sent before the time is over, so that it is the time that ends it. */
-  const dripMs = 10
-
-  test.each([
-    ['says nothing', '', ''],
-    ['sends its head a byte at a time', 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ', 'x'],
-    ['sends header after header', 'GET / HTTP/1.1\r\nHost: a\r\n', 'X: y\r\n'],
-    ['sends empty lines before a request', '', '\r\n'],
-    ['sends a body a byte at a time', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n', 'x'],
-    ['sends a body that never ends', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n'],
-  ])('%s', async (_, beginning, piece) => {
-    const socket = await open(await serve())
-    const answered = text(socket)
-    if (beginning !== '') socket.write(beginning)
-    if (piece !== '') dripSlowly(socket, piece, dripMs)
-    // Ends when the server closes the connection; else the test does not.
-    expect(await answered).toMatch(/^HTTP\/1\.1 408 /)
+async function serve(others: Partial<typeof limits> = {}) {
+  const server = await listen({
+    app: (req, res) => void req.resume().on('end', () => res.end()),
+    host: '127.0.0.1',
+    port: 0,
+    logger: createLogger({ level: 'silent' }),
+    limits: { ...limits, ...others },
   })
+  onTestFinished(() => server.close(0))
+  return server.address.port
+}
 
-  test.each([
-    ['sends a head that never ends', 'GET / HTTP/1.1\r\nHost: a\r\nX-Long: ', 'x'.repeat(0x1000)],
-    ['sends headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\n', `X: ${'y'.repeat(0x1000)}\r\n`],
-  ])('%s, as fast as it is taken, is not waited for at all', async (_, beginning, piece) => {
-    const socket = await open(await serve({ headersTimeoutMs: 600_000, requestTimeoutMs: 600_000 }))
-    const answered = once(socket, 'data')
-    socket.write(beginning)
-    drip(socket, piece)
-    expect(String(await answered)).toMatch(/^HTTP\/1\.1 431 /)
-  })
+/** Far less than 16 KiB are sent before the time is over, so that it is the time that ends it. */
+const dripMs = 10
+
+test.each([
+  ['says nothing', '', ''],
+  ['sends its head a byte at a time', 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ', 'x'],
+  ['sends header after header', 'GET / HTTP/1.1\r\nHost: a\r\n', 'X: y\r\n'],
+  ['sends empty lines before a request', '', '\r\n'],
+  ['sends a body a byte at a time', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n', 'x'],
+  ['sends a body that never ends', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n'],
+])('no client that %s is waited for longer than the limits', async (_, beginning, piece) => {
+  const socket = await open(await serve())
+  const answered = text(socket)
+  if (beginning !== '') socket.write(beginning)
+  if (piece !== '') dripSlowly(socket, piece, dripMs)
+  // Ends when the server closes the connection; else the test does not.
+  expect(await answered).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+test.each([
+  ['sends a head that never ends', 'GET / HTTP/1.1\r\nHost: a\r\nX-Long: ', 'x'.repeat(0x1000)],
+  ['sends headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\n', `X: ${'y'.repeat(0x1000)}\r\n`],
+])('a client that %s, as fast as it is taken, is not waited for at all', async (_, beginning, piece) => {
+  const socket = await open(await serve({ headersTimeoutMs: 600_000, requestTimeoutMs: 600_000 }))
+  const answered = once(socket, 'data')
+  socket.write(beginning)
+  drip(socket, piece)
+  expect(String(await answered)).toMatch(/^HTTP\/1\.1 431 /)
 })

@@ -44,26 +44,29 @@ describeInBrowser('text of strangers in a browser', { timeout: 90_000 }, () => {
     await service?.stop()
   })
 
-  test.runIf(isLong)('is shown as text by the documentation, and runs nothing', async () => {
-    await page.goto(`${service.url}/docs`)
-    await page.getByRole('button', { name: 'Authorize' }).first().click()
-    const dialog = page.locator('.modal-ux')
-    const form = dialog.locator('form').filter({ hasText: 'bearer (http' })
-    await form.locator('input').fill(service.keys.live)
-    await form.getByRole('button', { name: 'Apply credentials' }).click()
-    await form.getByRole('button', { name: 'Close' }).click()
-    for (const id of ['listWebhooks', 'listSubscribers']) {
-      const block = page.locator(`[id$="-${id}"]`)
-      await block.locator('.opblock-summary-control').click()
-      await block.getByRole('button', { name: 'Execute' }).click()
-      const answer = block.locator('.live-responses-table .response').first()
-      await answer.waitFor()
-      expect(await answer.innerText()).toContain("<script>document.title='owned'</script>")
-    }
-    expect(await page.locator('img[src="x"], .live-responses-table script').count()).toBe(0)
-    expect(await page.title()).toBe('Postern API')
-    expect(harm).toEqual([])
-  })
+  test.runIf(isLong)(
+    'text of strangers in a browser is shown as text by the documentation, and runs nothing',
+    async () => {
+      await page.goto(`${service.url}/docs`)
+      await page.getByRole('button', { name: 'Authorize' }).first().click()
+      const dialog = page.locator('.modal-ux')
+      const form = dialog.locator('form').filter({ hasText: 'bearer (http' })
+      await form.locator('input').fill(service.keys.live)
+      await form.getByRole('button', { name: 'Apply credentials' }).click()
+      await form.getByRole('button', { name: 'Close' }).click()
+      for (const id of ['listWebhooks', 'listSubscribers']) {
+        const block = page.locator(`[id$="-${id}"]`)
+        await block.locator('.opblock-summary-control').click()
+        await block.getByRole('button', { name: 'Execute' }).click()
+        const answer = block.locator('.live-responses-table .response').first()
+        await answer.waitFor()
+        expect(await answer.innerText()).toContain("<script>document.title='owned'</script>")
+      }
+      expect(await page.locator('img[src="x"], .live-responses-table script').count()).toBe(0)
+      expect(await page.title()).toBe('Postern API')
+      expect(harm).toEqual([])
+    },
+  )
 
   const pages = [
     ['an answer', '/v1/webhooks'],
@@ -72,7 +75,7 @@ describeInBrowser('text of strangers in a browser', { timeout: 90_000 }, () => {
     ['a path that is not there', '/<script>document.title=1</script>'],
   ] as const
   test.each(pages.slice(0, rounds({ short: 1, long: pages.length })))(
-    'is no page where a browser is led to it: %s',
+    'text of strangers in a browser is no page where a browser is led to it: %s',
     async (_, path) => {
       await page.setExtraHTTPHeaders({ authorization: `Bearer ${service.keys.live}` })
       const response = await page.goto(service.url + path)

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { holdMonotonicClock, stopMonotonicClock } from '../support/clock.ts'
@@ -87,31 +87,33 @@ async function arriveOneByOne(
   }
 }
 
-describe('a tenant whose endpoints never answer', () => {
-  test.each([
-    { hosts: 'one host', host: `'one'`, most: unansweredMax },
-    { hosts: 'hosts of their own', host: 'lower(right(id, 20))', most: mostOfOne },
-  ])(
-    'starves nobody by changing the URLs of 30 webhooks all the time, at $hosts',
-    within(2),
-    async ({ host, most }) => {
-      await using engine = await start()
-      await using hostile = await addTenant(engine, silence)
-      await using calm = await addTenant(engine, answer(200))
-      await calm.addWebhooks(1)
-      await hostile.addWebhooks(30)
-      await arriveOneByOne(calm, calmEvents, async (step) => {
-        await changeUrls(engine, hostile, step, host)
-        await hostile.emit(2)
-      })
-      await hostile.endpoint.received(most)
-      await arriveOneByOne(calm, 5, () => hostile.emit())
-      expect(hostile.endpoint.requests).toHaveLength(most)
-      expect(calm.endpoint.requests).toHaveLength(calmEvents + 5)
-    },
-  )
+test.each([
+  { hosts: 'one host', host: `'one'`, most: unansweredMax },
+  { hosts: 'hosts of their own', host: 'lower(right(id, 20))', most: mostOfOne },
+])(
+  'a tenant whose endpoints never answer starves nobody by changing the URLs of 30 webhooks all the time, at $hosts',
+  within(2),
+  async ({ host, most }) => {
+    await using engine = await start()
+    await using hostile = await addTenant(engine, silence)
+    await using calm = await addTenant(engine, answer(200))
+    await calm.addWebhooks(1)
+    await hostile.addWebhooks(30)
+    await arriveOneByOne(calm, calmEvents, async (step) => {
+      await changeUrls(engine, hostile, step, host)
+      await hostile.emit(2)
+    })
+    await hostile.endpoint.received(most)
+    await arriveOneByOne(calm, 5, () => hostile.emit())
+    expect(hostile.endpoint.requests).toHaveLength(most)
+    expect(calm.endpoint.requests).toHaveLength(calmEvents + 5)
+  },
+)
 
-  test('delays none of its own that answers behind the same host', within(2), async () => {
+test(
+  'a tenant whose endpoints never answer delays none of its own that answers behind the same host',
+  within(2),
+  async () => {
     await using engine = await start()
     await using hostile = await addTenant(engine, silence)
     await using endpoint = await startEndpoint(answer(200))
@@ -124,9 +126,13 @@ describe('a tenant whose endpoints never answer', () => {
     await hostile.endpoint.received(unansweredMax)
     await arriveOneByOne({ endpoint, emit: hostile.emit }, calmEvents, async () => undefined)
     expect(hostile.endpoint.requests).toHaveLength(unansweredMax)
-  })
+  },
+)
 
-  test('has no more in flight at a URL for 200 webhooks than for one', within(2), async () => {
+test(
+  'a tenant whose endpoints never answer has no more in flight at a URL for 200 webhooks than for one',
+  within(2),
+  async () => {
     // No request is silent for too long.
     stopMonotonicClock()
     await using engine = await start()
@@ -138,58 +144,58 @@ describe('a tenant whose endpoints never answer', () => {
     await hostile.endpoint.received(initialLimit)
     await arriveOneByOne(calm, calmEvents, () => hostile.emit())
     expect(hostile.endpoint.requests).toHaveLength(initialLimit)
-  })
+  },
+)
 
-  test('with a backlog for 3,000 URLs does not keep a process from finding what others wait for', async () => {
-    await using engine = await start()
-    await using hostile = await addTenant(engine, silence)
-    await using calm = await addTenant(engine, answer(200))
-    await hostile.addWebhooks(1)
-    const ids = Array.from({ length: 2_999 }, () => newId('webhook', new Date()))
-    await sql`
+test('a tenant whose endpoints never answer with a backlog for 3,000 URLs does not keep a process from finding what others wait for', async () => {
+  await using engine = await start()
+  await using hostile = await addTenant(engine, silence)
+  await using calm = await addTenant(engine, answer(200))
+  await hostile.addWebhooks(1)
+  const ids = Array.from({ length: 2_999 }, () => newId('webhook', new Date()))
+  await sql`
       INSERT INTO webhooks (id, account_id, url, events, secret)
       SELECT i.id, w.account_id, replace(w.url, 'one.test', lower(i.id) || '.test'), w.events, w.secret
       FROM webhooks w, unnest(${ids}::text[]) AS i (id)
     `.execute(engine.db)
-    // Its flow is the last.
-    await calm.addWebhooks(1)
-    await engine.workers.stop(1_000)
-    await hostile.emit()
-    await calm.emit()
-    await engine.fanOut()
-    await engine.startWorkers()
-    await calm.endpoint.received(1)
-    await hostile.endpoint.received(mostOfOne)
-    await arriveOneByOne(calm, 5, async () => undefined)
-    expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
-  })
-
-  test.each([
-    { failed: 'answered 500', failing: answer(500), hung: 0 },
-    { failed: 'did not answer', failing: silence, hung: initialLimit },
-  ])(
-    'does not keep another from recovering whose endpoint $failed for a while',
-    within(2),
-    async ({ failing, hung }) => {
-      await using engine = await start()
-      await using hostile = await addTenant(engine, silence)
-      await using calm = await addTenant(engine, failing)
-      await calm.addWebhooks(1)
-      await hostile.addWebhooks(24, 'many')
-      await hostile.emit(4)
-      await hostile.endpoint.received(mostOfOne)
-      const before = 20
-      await calm.emit(before)
-      await calm.endpoint.received(hung === 0 ? before : hung)
-      calm.endpoint.respond(answer(200))
-      await arriveOneByOne(calm, calmEvents, () => hostile.emit())
-      // What failed is tried again at its time, and what waited has come.
-      await engine.advance(61)
-      await calm.endpoint.received(calmEvents + before + (hung === 0 ? before : 0))
-      expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
-    },
-  )
+  // Its flow is the last.
+  await calm.addWebhooks(1)
+  await engine.workers.stop(1_000)
+  await hostile.emit()
+  await calm.emit()
+  await engine.fanOut()
+  await engine.startWorkers()
+  await calm.endpoint.received(1)
+  await hostile.endpoint.received(mostOfOne)
+  await arriveOneByOne(calm, 5, async () => undefined)
+  expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
 })
+
+test.each([
+  { failed: 'answered 500', failing: answer(500), hung: 0 },
+  { failed: 'did not answer', failing: silence, hung: initialLimit },
+])(
+  'a tenant whose endpoints never answer does not keep another from recovering whose endpoint $failed for a while',
+  within(2),
+  async ({ failing, hung }) => {
+    await using engine = await start()
+    await using hostile = await addTenant(engine, silence)
+    await using calm = await addTenant(engine, failing)
+    await calm.addWebhooks(1)
+    await hostile.addWebhooks(24, 'many')
+    await hostile.emit(4)
+    await hostile.endpoint.received(mostOfOne)
+    const before = 20
+    await calm.emit(before)
+    await calm.endpoint.received(hung === 0 ? before : hung)
+    calm.endpoint.respond(answer(200))
+    await arriveOneByOne(calm, calmEvents, () => hostile.emit())
+    // What failed is tried again at its time, and what waited has come.
+    await engine.advance(61)
+    await calm.endpoint.received(calmEvents + before + (hung === 0 ? before : 0))
+    expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
+  },
+)
 
 /** How long a slow endpoint takes for each request, on a clock that the test moves. Milliseconds. */
 const slowMs = 1_100
@@ -219,28 +225,26 @@ function refusesOneIn8(): Behaviour {
   }
 }
 
-describe('an endpoint', () => {
-  test('that always takes 1.1 s has one request more in flight after each answer of a burst, up to the most', async () => {
-    const clock = holdMonotonicClock()
-    await using engine = await start()
-    await using slow = await addTenant(engine, silence)
-    await slow.addWebhooks(1)
-    for (let few = 0; few < 10; few++) await Promise.all([slow.emit(), answerSlowly(slow, 1, clock)])
-    await Promise.all([slow.emit(150), answerSlowly(slow, 150, clock)])
-    expect(slow.endpoint.mostAtOnce()).toBe(endpointMax)
-  })
+test('an endpoint that always takes 1.1 s has one request more in flight after each answer of a burst, up to the most', async () => {
+  const clock = holdMonotonicClock()
+  await using engine = await start()
+  await using slow = await addTenant(engine, silence)
+  await slow.addWebhooks(1)
+  for (let few = 0; few < 10; few++) await Promise.all([slow.emit(), answerSlowly(slow, 1, clock)])
+  await Promise.all([slow.emit(150), answerSlowly(slow, 150, clock)])
+  expect(slow.endpoint.mostAtOnce()).toBe(endpointMax)
+})
 
-  test('that refuses 1 in 8 has several requests in flight again after an outage', async () => {
-    await using engine = await start()
-    await using odd = await addTenant(engine, answer(503))
-    await odd.addWebhooks(1)
-    await odd.emit(20)
-    await odd.endpoint.received(20)
-    odd.endpoint.respond(refusesOneIn8())
-    await odd.emit(150)
-    await odd.endpoint.received(170)
-    expect(odd.endpoint.mostAtOnce()).toBeGreaterThan(initialLimit)
-  })
+test('an endpoint that refuses 1 in 8 has several requests in flight again after an outage', async () => {
+  await using engine = await start()
+  await using odd = await addTenant(engine, answer(503))
+  await odd.addWebhooks(1)
+  await odd.emit(20)
+  await odd.endpoint.received(20)
+  odd.endpoint.respond(refusesOneIn8())
+  await odd.emit(150)
+  await odd.endpoint.received(170)
+  expect(odd.endpoint.mostAtOnce()).toBeGreaterThan(initialLimit)
 })
 
 test('all of these at once: everybody else gets theirs', within(2), async () => {

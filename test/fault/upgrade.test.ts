@@ -44,7 +44,7 @@ const names = Object.keys(parts) as Part[]
 const title = `an upgrade with ${jobs} jobs in the old form${reason === null ? '' : ` (not here: ${reason})`}`
 describe.skipIf(reason !== null)(title, () => {
   test.each(ends)(
-    'loses nothing, doubles only what was in hand at the end of the old process, by %s, and leaves nothing stuck',
+    'an upgrade loses nothing, doubles only what was in hand at the end of the old process, by %s, and leaves nothing stuck',
     within(2 + jobs / 10_000),
     upgrade,
   )

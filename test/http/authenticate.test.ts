@@ -60,84 +60,82 @@ async function start({ perMinute = 1_000 } = {}) {
   return { api, cache, looks, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() }
 }
 
-describe('a valid key', () => {
-  test('opens its account', async () => {
-    await using world = await start()
-    const { key } = await createKey({ mode: 'test' })
-    const answer = await world.api.send('GET', '/read', bearer(key))
-    expect(answer).toMatchObject({ status: 200, body: { accountId } })
-  })
+test('a valid key opens its account', async () => {
+  await using world = await start()
+  const { key } = await createKey({ mode: 'test' })
+  const answer = await world.api.send('GET', '/read', bearer(key))
+  expect(answer).toMatchObject({ status: 200, body: { accountId } })
+})
 
-  test.each([
-    ['in small letters', 'bearer '],
-    ['in capitals', 'BEARER '],
-    ['with more spaces', 'Bearer   '],
-  ])('is read behind the scheme %s', async (_, scheme) => {
-    await using world = await start()
-    const { key } = await createKey()
-    const answer = await world.api.send('GET', '/read', { headers: [['authorization', scheme + key]] })
-    expect(answer.status).toBe(200)
-  })
+test.each([
+  ['in small letters', 'bearer '],
+  ['in capitals', 'BEARER '],
+  ['with more spaces', 'Bearer   '],
+])('a valid key is read behind the scheme %s', async (_, scheme) => {
+  await using world = await start()
+  const { key } = await createKey()
+  const answer = await world.api.send('GET', '/read', { headers: [['authorization', scheme + key]] })
+  expect(answer.status).toBe(200)
+})
 
-  test('is looked up once in two seconds, also by requests at once', async () => {
-    await using world = await start()
-    const { key } = await createKey()
-    const send = async () => (await world.api.send('GET', '/read', bearer(key))).status
-    expect(await Promise.all([send(), send(), send()])).toEqual([200, 200, 200])
-    expect(await send()).toBe(200)
-    expect(world.looks).toEqual([key])
-    clock.at += 2_000
-    expect(await send()).toBe(200)
-    expect(world.looks).toEqual([key, key])
-  })
+test('a valid key is looked up once in two seconds, also by requests at once', async () => {
+  await using world = await start()
+  const { key } = await createKey()
+  const send = async () => (await world.api.send('GET', '/read', bearer(key))).status
+  expect(await Promise.all([send(), send(), send()])).toEqual([200, 200, 200])
+  expect(await send()).toBe(200)
+  expect(world.looks).toEqual([key])
+  clock.at += 2_000
+  expect(await send()).toBe(200)
+  expect(world.looks).toEqual([key, key])
+})
 
-  test('ends at once where the revocation is told', async () => {
-    await using world = await start()
-    const { id, key } = await createKey()
-    await world.api.send('GET', '/read', bearer(key))
-    await apiKeys.revoke(database.db, id)
-    world.cache.tellNotified(id)
-    expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
-  })
+test('a valid key ends at once where the revocation is told', async () => {
+  await using world = await start()
+  const { id, key } = await createKey()
+  await world.api.send('GET', '/read', bearer(key))
+  await apiKeys.revoke(database.db, id)
+  world.cache.tellNotified(id)
+  expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
+})
 
-  test('ends at once where it is told that it was deleted, and is then unknown', async () => {
-    await using world = await start()
-    const { id, key } = await createKey()
-    await world.api.send('GET', '/read', bearer(key))
-    await apiKeys.delete(database.db, id)
-    world.cache.tellNotified(id)
-    const { status, body } = await world.api.send('GET', '/read', bearer(key))
-    expect([status, body.error]).toMatchObject([401, { code: 'authentication_error' }])
-  })
+test('a valid key ends at once where it is told that it was deleted, and is then unknown', async () => {
+  await using world = await start()
+  const { id, key } = await createKey()
+  await world.api.send('GET', '/read', bearer(key))
+  await apiKeys.delete(database.db, id)
+  world.cache.tellNotified(id)
+  const { status, body } = await world.api.send('GET', '/read', bearer(key))
+  expect([status, body.error]).toMatchObject([401, { code: 'authentication_error' }])
+})
 
-  test.each([
-    ['the same key twice', (key: string) => key],
-    ['another key', () => newKey('live')],
-  ])('does not open anything beside a second header: %s', async (_, another) => {
-    await using world = await start()
-    const { key } = await createKey()
-    const headers = [...bearer(key).headers, ...bearer(another(key)).headers]
-    const joined: [string, string][] = [['authorization', `Bearer ${key}, Bearer ${another(key)}`]]
-    for (const isKnown of [false, true]) {
-      if (isKnown) expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(200)
-      const two = await world.api.send('GET', '/read', { headers })
-      expect([two.status, two.body.error]).toMatchObject([
-        401,
-        { code: 'authentication_error', message: expect.stringContaining('more than one Authorization header') },
-      ])
-      const one = await world.api.send('GET', '/read', { headers: joined })
-      expect([one.status, one.body.error]).toMatchObject([401, { message: expect.stringContaining('malformed') }])
-    }
-  })
+test.each([
+  ['the same key twice', (key: string) => key],
+  ['another key', () => newKey('live')],
+])('a valid key does not open anything beside a second header: %s', async (_, another) => {
+  await using world = await start()
+  const { key } = await createKey()
+  const headers = [...bearer(key).headers, ...bearer(another(key)).headers]
+  const joined: [string, string][] = [['authorization', `Bearer ${key}, Bearer ${another(key)}`]]
+  for (const isKnown of [false, true]) {
+    if (isKnown) expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(200)
+    const two = await world.api.send('GET', '/read', { headers })
+    expect([two.status, two.body.error]).toMatchObject([
+      401,
+      { code: 'authentication_error', message: expect.stringContaining('more than one Authorization header') },
+    ])
+    const one = await world.api.send('GET', '/read', { headers: joined })
+    expect([one.status, one.body.error]).toMatchObject([401, { message: expect.stringContaining('malformed') }])
+  }
+})
 
-  test('ends within two seconds where it is not', async () => {
-    await using world = await start()
-    const { id, key } = await createKey()
-    await world.api.send('GET', '/read', bearer(key))
-    await apiKeys.revoke(database.db, id)
-    clock.at += 2_000
-    expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
-  })
+test('a valid key ends within two seconds where the revocation is not told', async () => {
+  await using world = await start()
+  const { id, key } = await createKey()
+  await world.api.send('GET', '/read', bearer(key))
+  await apiKeys.revoke(database.db, id)
+  clock.at += 2_000
+  expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
 })
 
 describe('no valid key', () => {
@@ -183,80 +181,76 @@ describe('no valid key', () => {
   })
 })
 
-describe('what a key may do', () => {
-  const metadata = { permission: 'webhooks:write', liveKeyOnly: false } as const
+const metadata = { permission: 'webhooks:write', liveKeyOnly: false } as const
 
-  test.each([
-    ['the permission itself', ['webhooks:write'], true],
-    ['a set with it', ['full_access'], true],
-    ['one of several', ['events:read', 'webhooks:write'], true],
-    ['a set without it', ['read_access'], false],
-    ['another permission', ['webhooks:read'], false],
-    ['one of a later version', ['webhooks:*'], false],
-    ['none', [], false],
-  ])('is decided by its grants: %s', (_, permissions, allowed) => {
-    const attempt = () => authorize({ mode: 'live', permissions }, metadata)
-    if (allowed) expect(attempt).not.toThrow()
-    else expect(attempt).toThrow(/lacks the permission "webhooks:write"/)
-  })
-
-  test('is asked on every route', async () => {
-    await using world = await start()
-    const { key } = await createKey({ permissions: ['read_access'] })
-    expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(200)
-    const { status, body } = await world.api.send('POST', '/plain', bearer(key))
-    expect({ status, code: body.error?.code }).toEqual({ status: 401, code: 'authentication_error' })
-  })
-
-  test('with a test key is not what needs a live one', async () => {
-    await using world = await start()
-    const [testKey, liveKey] = [await createKey({ mode: 'test' }), await createKey()]
-    expect((await world.api.send('GET', '/live', bearer(liveKey.key))).status).toBe(200)
-    const { status, body } = await world.api.send('GET', '/live', bearer(testKey.key))
-    expect(status).toBe(401)
-    expect(body.error).toMatchObject({ code: 'authentication_error', message: expect.stringContaining('live key') })
-  })
+test.each([
+  ['the permission itself', ['webhooks:write'], true],
+  ['a set with it', ['full_access'], true],
+  ['one of several', ['events:read', 'webhooks:write'], true],
+  ['a set without it', ['read_access'], false],
+  ['another permission', ['webhooks:read'], false],
+  ['one of a later version', ['webhooks:*'], false],
+  ['none', [], false],
+])('what a key may do is decided by its grants: %s', (_, permissions, allowed) => {
+  const attempt = () => authorize({ mode: 'live', permissions }, metadata)
+  if (allowed) expect(attempt).not.toThrow()
+  else expect(attempt).toThrow(/lacks the permission "webhooks:write"/)
 })
 
-describe('an address that fails too often', () => {
-  test('is refused with 429 until the minute is over', async () => {
-    clock.at = Date.parse('2026-01-01T00:10:20Z')
-    await using world = await start({ perMinute: 3 })
-    const fail = () => world.api.send('GET', '/read', bearer(newKey('live')))
-    for (let failure = 0; failure < 3; failure++) expect((await fail()).status).toBe(401)
-    const { status, body } = await fail()
-    expect(status).toBe(429)
-    expect(body.error).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 40 })
-    clock.at += 40_000
-    expect((await fail()).status).toBe(401)
-  })
+test('what a key may do is asked on every route', async () => {
+  await using world = await start()
+  const { key } = await createKey({ permissions: ['read_access'] })
+  expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(200)
+  const { status, body } = await world.api.send('POST', '/plain', bearer(key))
+  expect({ status, code: body.error?.code }).toEqual({ status: 401, code: 'authentication_error' })
+})
 
-  test('is refused beyond the limit also when it tries all at once', async () => {
-    await using world = await start({ perMinute: 3 })
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => world.api.send('GET', '/read', bearer(newKey('live')))),
-    )
-    expect(answers.filter(({ status }) => status === 401)).toHaveLength(3)
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(9)
-  })
+test('a test key may not do what needs a live one', async () => {
+  await using world = await start()
+  const [testKey, liveKey] = [await createKey({ mode: 'test' }), await createKey()]
+  expect((await world.api.send('GET', '/live', bearer(liveKey.key))).status).toBe(200)
+  const { status, body } = await world.api.send('GET', '/live', bearer(testKey.key))
+  expect(status).toBe(401)
+  expect(body.error).toMatchObject({ code: 'authentication_error', message: expect.stringContaining('live key') })
+})
 
-  test('still gets in with any valid key, for others may share the address', async () => {
-    await using world = await start({ perMinute: 1 })
-    const [used, unused] = [await createKey(), await createKey()]
-    expect((await world.api.send('GET', '/read', bearer(used.key))).status).toBe(200)
-    expect((await world.api.send('GET', '/read')).status).toBe(401)
-    expect((await world.api.send('GET', '/read')).status).toBe(429)
-    expect((await world.api.send('GET', '/read', bearer(used.key))).status).toBe(200)
-    expect((await world.api.send('GET', '/read', bearer(unused.key))).status).toBe(200)
-  })
+test('an address that fails too often is refused with 429 until the minute is over', async () => {
+  clock.at = Date.parse('2026-01-01T00:10:20Z')
+  await using world = await start({ perMinute: 3 })
+  const fail = () => world.api.send('GET', '/read', bearer(newKey('live')))
+  for (let failure = 0; failure < 3; failure++) expect((await fail()).status).toBe(401)
+  const { status, body } = await fail()
+  expect(status).toBe(429)
+  expect(body.error).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 40 })
+  clock.at += 40_000
+  expect((await fail()).status).toBe(401)
+})
 
-  test('does not fail by what a valid key may not do', async () => {
-    await using world = await start({ perMinute: 1 })
-    const { key } = await createKey({ permissions: ['events:read'] })
-    for (let request = 0; request < 3; request++) {
-      expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
-    }
-  })
+test('an address that fails too often is refused beyond the limit also when it tries all at once', async () => {
+  await using world = await start({ perMinute: 3 })
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => world.api.send('GET', '/read', bearer(newKey('live')))),
+  )
+  expect(answers.filter(({ status }) => status === 401)).toHaveLength(3)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(9)
+})
+
+test('an address that fails too often still gets in with any valid key, for others may share the address', async () => {
+  await using world = await start({ perMinute: 1 })
+  const [used, unused] = [await createKey(), await createKey()]
+  expect((await world.api.send('GET', '/read', bearer(used.key))).status).toBe(200)
+  expect((await world.api.send('GET', '/read')).status).toBe(401)
+  expect((await world.api.send('GET', '/read')).status).toBe(429)
+  expect((await world.api.send('GET', '/read', bearer(used.key))).status).toBe(200)
+  expect((await world.api.send('GET', '/read', bearer(unused.key))).status).toBe(200)
+})
+
+test('an address that fails too often does not fail by what a valid key may not do', async () => {
+  await using world = await start({ perMinute: 1 })
+  const { key } = await createKey({ permissions: ['events:read'] })
+  for (let request = 0; request < 3; request++) {
+    expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
+  }
 })
 
 test('an id is not a key', async () => {

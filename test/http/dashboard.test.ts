@@ -41,7 +41,7 @@ describe('the built dashboard', () => {
     return fetch(service.url + path, { redirect: 'manual', headers })
   }
 
-  test('is where the address of the service leads in a browser', async () => {
+  test('the built dashboard is where the address of the service leads in a browser', async () => {
     const answer = await get('/', { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' })
 
     expect(answer.status).toBe(302)
@@ -72,21 +72,24 @@ describe('the built dashboard', () => {
     ['br', 'br'],
     ['gzip', 'gzip'],
     ['identity', null],
-  ])('answers its files to Accept-Encoding: %s, for a year, as they are after decoding', async (coding, encoding) => {
-    const paths = [...page.matchAll(/(?:src|href)="(\/app\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
-    expect(paths.length).toBeGreaterThanOrEqual(3)
-    for (const path of paths) {
-      const [plain, answer] = await Promise.all([
-        get(path, { 'accept-encoding': 'identity' }),
-        get(path, { 'accept-encoding': coding }),
-      ])
-      expect(answer.status).toBe(200)
-      expect(answer.headers.get('content-encoding')).toBe(encoding)
-      expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
-      expect(answer.headers.get('vary')).toBe('Accept-Encoding')
-      expect(await answer.text()).toBe(await plain.text())
-    }
-  })
+  ])(
+    'the built dashboard answers its files to Accept-Encoding: %s, for a year, as they are after decoding',
+    async (coding, encoding) => {
+      const paths = [...page.matchAll(/(?:src|href)="(\/app\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
+      expect(paths.length).toBeGreaterThanOrEqual(3)
+      for (const path of paths) {
+        const [plain, answer] = await Promise.all([
+          get(path, { 'accept-encoding': 'identity' }),
+          get(path, { 'accept-encoding': coding }),
+        ])
+        expect(answer.status).toBe(200)
+        expect(answer.headers.get('content-encoding')).toBe(encoding)
+        expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+        expect(answer.headers.get('vary')).toBe('Accept-Encoding')
+        expect(await answer.text()).toBe(await plain.text())
+      }
+    },
+  )
 
   test('the page of the portal may be shown in frames of the sites that are set, that of the dashboard in none', async () => {
     const origins = ['https://app.example.com', 'https://*.shop.example']
@@ -100,7 +103,7 @@ describe('the built dashboard', () => {
     }
   })
 
-  test('shows remote images in a page with a policy of its own, in frames of this service alone', async () => {
+  test('the built dashboard shows remote images in a page with a policy of its own, in frames of this service alone', async () => {
     const policyOf = async (path: string) => (await get(path)).headers.get('content-security-policy') ?? ''
     const parts = (await policyOf('/app/preview-frame')).split('; ')
     expect(parts[0]).toBe('sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox')
@@ -118,7 +121,7 @@ describe('the built dashboard', () => {
     expect(await policyOf('/portal/psn_x')).toContain("frame-src 'none'")
   })
 
-  test('takes a file of another version for missing, and not for a screen', async () => {
+  test('the built dashboard takes a file of another version for missing, and not for a screen', async () => {
     const answer = await get('/app/assets/index-00000000.js')
 
     expect(answer.status).toBe(404)
@@ -151,13 +154,13 @@ describe('the built dashboard', () => {
     },
   )
 
-  test('has what was captured: /captured leads there, with GET alone', async () => {
+  test('the built dashboard has what was captured: /captured leads there, with GET alone', async () => {
     const answer = await fetch(`${service.url}/captured?next=https://evil.example`, { redirect: 'manual' })
     expect([answer.status, answer.headers.get('location')]).toEqual([302, '/app/captured'])
     expect((await fetch(`${service.url}/captured`, { method: 'POST' })).status).toBe(405)
   })
 
-  test('has a page without a body for HEAD', async () => {
+  test('the built dashboard has a page without a body for HEAD', async () => {
     const answer = await fetch(`${service.url}/app`, { method: 'HEAD' })
 
     expect(answer.status).toBe(200)
@@ -183,7 +186,7 @@ describe('a folder of the dashboard', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  test('that is not built says at every path what to do', async () => {
+  test('a folder of the dashboard that is not built says at every path what to do', async () => {
     const url = await serve()
     for (const path of ['/app', '/app/', '/app/sign-in', '/portal/psn_x']) {
       const answer = await fetch(url + path)
@@ -192,7 +195,7 @@ describe('a folder of the dashboard', () => {
     }
   })
 
-  test('that is being built has requests wait until it is', async () => {
+  test('a folder of the dashboard that is being built has requests wait until it is', async () => {
     const built = Promise.withResolvers<void>()
     const url = await serve(built.promise)
     const requests = on(servers.at(-1) as Server, 'request')
@@ -206,7 +209,7 @@ describe('a folder of the dashboard', () => {
     expect(texts).toEqual(['<!doctype html>the dashboard', '<!doctype html>the portal'])
   })
 
-  test('serves a file that was not compressed as it is', async () => {
+  test('a folder of the dashboard serves a file that was not compressed as it is', async () => {
     mkdirSync(join(folder, 'assets'))
     writeFileSync(join(folder, 'assets/x.js'), 'x')
     const answer = await fetch(`${await serve()}/app/assets/x.js`)

@@ -28,7 +28,7 @@ describe.each(deprecatedParameters)(
       return service.client.send('GET', `${path}?${query}`)
     }
 
-    test('works for a year at least, and the answer says until when', async () => {
+    test('a deprecated parameter works for a year at least, and the answer says until when', async () => {
       const { status, headers, body } = await list(`${parameter}=${late}`)
       expect([status, Object(body).data]).toEqual([200, []])
       expect(headers).toMatchObject({
@@ -38,13 +38,13 @@ describe.each(deprecatedParameters)(
       expect(Date.parse(sunsetAt) - Date.parse(deprecatedAt)).toBeGreaterThanOrEqual(365 * 24 * 3_600_000)
     })
 
-    test('has a successor that is answered without a word', async () => {
+    test('a deprecated parameter has a successor that is answered without a word', async () => {
       const { status, headers } = await list(`${use}=${late}`)
       expect(status).toBe(200)
       expect([headers.deprecation, headers.sunset]).toEqual([undefined, undefined])
     })
 
-    test('may stand beside its successor with the same value alone', async () => {
+    test('a deprecated parameter may stand beside its successor with the same value alone', async () => {
       expect((await list(`${use}=${early}&${parameter}=2026-03-01T01:00:00%2B01:00`)).status).toBe(200)
       const { status, body, headers } = await list(`${use}=${early}&${parameter}=${late}`)
       expect([status, Object(body).error.code]).toEqual([422, 'rule_violation'])
@@ -52,7 +52,7 @@ describe.each(deprecatedParameters)(
       expect(headers.sunset).toBeUndefined()
     })
 
-    test('is marked in the published spec', () => {
+    test('a deprecated parameter is marked in the published spec', () => {
       expect(operationById(operationId).deprecatedParameters).toContain(parameter)
     })
   },

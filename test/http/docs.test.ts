@@ -14,7 +14,7 @@ function get(path: string): Promise<Response> {
 }
 
 describe('the documentation', () => {
-  test('is where the address of the service alone leads', async () => {
+  test('the documentation is where the address of the service alone leads', async () => {
     const answer = await get('/')
 
     expect(answer.status).toBe(302)

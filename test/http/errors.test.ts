@@ -66,25 +66,30 @@ function withCode(code: string): Error {
 }
 
 describe('an error', () => {
-  test.each(Object.keys(errorTable) as ErrorCode[])('of the domain with the code %s has its status', async (code) => {
-    const { url } = await serve(failing(new DomainError(code, 'Do this.', { details: [{ path: 'a', message: 'b' }] })))
+  test.each(Object.keys(errorTable) as ErrorCode[])(
+    'an error of the domain with the code %s has its status',
+    async (code) => {
+      const { url } = await serve(
+        failing(new DomainError(code, 'Do this.', { details: [{ path: 'a', message: 'b' }] })),
+      )
 
-    const answer = await fetch(url)
+      const answer = await fetch(url)
 
-    expect(answer.status).toBe(errorTable[code].status)
-    expect(errorBody.parse(await answer.json())).toEqual({
-      error: {
-        code,
-        message: 'Do this.',
-        details: [{ path: 'a', message: 'b' }],
-        requestId: answer.headers.get('x-request-id'),
-      },
-    })
-    expect(answer.headers.get('www-authenticate')).toBe(answer.status === 401 ? 'Bearer' : null)
-    expect(answer.headers.get('retry-after')).toBe([429, 503].includes(answer.status) ? '1' : null)
-  })
+      expect(answer.status).toBe(errorTable[code].status)
+      expect(errorBody.parse(await answer.json())).toEqual({
+        error: {
+          code,
+          message: 'Do this.',
+          details: [{ path: 'a', message: 'b' }],
+          requestId: answer.headers.get('x-request-id'),
+        },
+      })
+      expect(answer.headers.get('www-authenticate')).toBe(answer.status === 401 ? 'Bearer' : null)
+      expect(answer.headers.get('retry-after')).toBe([429, 503].includes(answer.status) ? '1' : null)
+    },
+  )
 
-  test('that says when to try again says so in whole seconds, never too early', async () => {
+  test('an error that says when to try again says so in whole seconds, never too early', async () => {
     const { url } = await serve(failing(new DomainError('rate_limit_exceeded', 'Wait.', { retryAfterSeconds: 7.2 })))
 
     expect((await fetch(url)).headers.get('retry-after')).toBe('8')
@@ -116,7 +121,7 @@ describe('an error', () => {
     ),
     new Error('timeout exceeded when trying to connect'),
     new Error('Connection terminated unexpectedly'),
-  ])('of a database that cannot be used just now may be tried again (%o)', async (error) => {
+  ])('an error of a database that cannot be used just now may be tried again (%o)', async (error) => {
     const { url, logged } = await serve(failing(error))
 
     const answer = await fetch(url)
@@ -129,7 +134,7 @@ describe('an error', () => {
     expect(await logged('a request could not be answered just now')).toMatchObject({ level: 'warn' })
   })
 
-  test('after the answer has begun breaks the connection, so that half of it does not pass for the whole', async () => {
+  test('an error after the answer has begun breaks the connection, so that half of it does not pass for the whole', async () => {
     const { url } = await serve((_req, res) => {
       res.write('half')
       throw new Error('too late')
@@ -139,54 +144,52 @@ describe('an error', () => {
   })
 })
 
-describe('a request', () => {
-  test('is logged with its route and what came of it, and nothing of what was sent', async () => {
-    const { url, logged } = await serve((_req, res) => void res.status(201).json({ answer: 'secret-answer' }))
+test('a request is logged with its route and what came of it, and nothing of what was sent', async () => {
+  const { url, logged } = await serve((_req, res) => void res.status(201).json({ answer: 'secret-answer' }))
 
-    const answer = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-secret': 'secret-header' },
-      body: '"secret-body"',
-    })
-
-    const line = await logged('request')
-    expect(line).toMatchObject({
-      level: 'info',
-      requestId: answer.headers.get('x-request-id'),
-      method: 'POST',
-      route: '/things/:id',
-      status: 201,
-      durationMs: expect.any(Number),
-      remoteAddress: '127.0.0.1',
-    })
-    expect(JSON.stringify(line)).not.toContain('secret')
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-secret': 'secret-header' },
+    body: '"secret-body"',
   })
 
-  test('is counted by its route, and all that have none together', async () => {
-    const { url, registry, logged } = await serve((_req, res) => void res.json({}))
-
-    await fetch(url)
-    await fetch(url.replace('things', 'made-up'))
-    await logged('request', '/things/:id')
-    await logged('request', 'unmatched')
-
-    const text = await registry.metrics()
-    expect(text).toContain('postern_http_requests_total{method="GET",route="/things/:id",status="200"} 1')
-    expect(text).toContain('postern_http_requests_total{method="GET",route="unmatched",status="404"} 1')
-    expect(text).toContain('postern_http_request_duration_seconds_count{method="GET",route="/things/:id"} 1')
-    expect(text).not.toMatch(/secret|made-up/)
+  const line = await logged('request')
+  expect(line).toMatchObject({
+    level: 'info',
+    requestId: answer.headers.get('x-request-id'),
+    method: 'POST',
+    route: '/things/:id',
+    status: 201,
+    durationMs: expect.any(Number),
+    remoteAddress: '127.0.0.1',
   })
+  expect(JSON.stringify(line)).not.toContain('secret')
+})
 
-  test('that breaks off in its body is no fault of ours, and counted as aborted', async () => {
-    const { port, logged, registry } = await serve((_req, res) => void res.json({}))
+test('a request is counted by its route, and all that have none together', async () => {
+  const { url, registry, logged } = await serve((_req, res) => void res.json({}))
 
-    const socket = connect({ port, host: '127.0.0.1' })
-    socket.write(
-      'POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"half',
-      () => socket.resetAndDestroy(),
-    )
+  await fetch(url)
+  await fetch(url.replace('things', 'made-up'))
+  await logged('request', '/things/:id')
+  await logged('request', 'unmatched')
 
-    expect(await logged('request')).toMatchObject({ status: 'aborted', route: '/things/:id' })
-    expect(await registry.metrics()).toContain('status="aborted"} 1')
-  })
+  const text = await registry.metrics()
+  expect(text).toContain('postern_http_requests_total{method="GET",route="/things/:id",status="200"} 1')
+  expect(text).toContain('postern_http_requests_total{method="GET",route="unmatched",status="404"} 1')
+  expect(text).toContain('postern_http_request_duration_seconds_count{method="GET",route="/things/:id"} 1')
+  expect(text).not.toMatch(/secret|made-up/)
+})
+
+test('a request that breaks off in its body is no fault of ours, and counted as aborted', async () => {
+  const { port, logged, registry } = await serve((_req, res) => void res.json({}))
+
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.write(
+    'POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"half',
+    () => socket.resetAndDestroy(),
+  )
+
+  expect(await logged('request')).toMatchObject({ status: 'aborted', route: '/things/:id' })
+  expect(await registry.metrics()).toContain('status="aborted"} 1')
 })

@@ -1,6 +1,6 @@
 import express from 'express'
 import { Registry } from 'prom-client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from '../../server/http/health.ts'
 import { listen } from '../../server/http/server.ts'
 import { createLogger } from '../../server/observability/logging.ts'
@@ -25,33 +25,31 @@ test('/healthz answers as long as the process does, whatever else fails', async 
   expect(await answer.json()).toEqual({ status: 'ok' })
 })
 
-describe('/readyz', () => {
-  test('answers 200 when every check passes', async () => {
-    const get = await serve({ checks: { database: async () => true, workers: async () => true } })
+test('/readyz answers 200 when every check passes', async () => {
+  const get = await serve({ checks: { database: async () => true, workers: async () => true } })
 
-    const answer = await get('/readyz')
+  const answer = await get('/readyz')
 
-    expect(answer.status).toBe(200)
-    expect(await answer.json()).toEqual({ status: 'ready', checks: { database: 'ok', workers: 'ok' } })
+  expect(answer.status).toBe(200)
+  expect(await answer.json()).toEqual({ status: 'ready', checks: { database: 'ok', workers: 'ok' } })
+})
+
+test('/readyz answers 503 with the names of those that fail, throw or hang, and not why', async () => {
+  const get = await serve({
+    checks: {
+      database: async () => true,
+      migrations: async () => false,
+      queue: () => Promise.reject(new Error('password of 10.0.0.7')),
+      workers: () => new Promise(() => undefined),
+    },
   })
 
-  test('answers 503 with the names of those that fail, throw or hang, and not why', async () => {
-    const get = await serve({
-      checks: {
-        database: async () => true,
-        migrations: async () => false,
-        queue: () => Promise.reject(new Error('password of 10.0.0.7')),
-        workers: () => new Promise(() => undefined),
-      },
-    })
+  const answer = await get('/readyz')
 
-    const answer = await get('/readyz')
-
-    expect(answer.status).toBe(503)
-    expect(await answer.json()).toEqual({
-      status: 'unavailable',
-      checks: { database: 'ok', migrations: 'failed', queue: 'failed', workers: 'failed' },
-    })
+  expect(answer.status).toBe(503)
+  expect(await answer.json()).toEqual({
+    status: 'unavailable',
+    checks: { database: 'ok', migrations: 'failed', queue: 'failed', workers: 'failed' },
   })
 })
 

@@ -103,7 +103,7 @@ describe.each([
   ['with its work', '/with-work', 201],
   ['after its work', '/after-work', 200],
 ])('an answer kept %s', (_, path, status) => {
-  test('is answered again, and marked as such', async () => {
+  test('a kept answer is sent again, and marked as such', async () => {
     const first = await post(path, 'k')
     const second = await post(path, 'k')
     expect(first).toMatchObject({ status, body: { accountId: caller.accountId, count: 1 } })
@@ -113,7 +113,7 @@ describe.each([
     expect(runs).toBe(1)
   })
 
-  test('is not met by the same key of the other mode, whatever that asks for', async () => {
+  test('a kept answer is not met by the same key of the other mode, whatever that asks for', async () => {
     await post(path, 'k', '{"name":"a"}')
     caller = { ...caller, mode: 'test' }
     const tried = await post(path, 'k', '{"name":"b"}')
@@ -124,14 +124,14 @@ describe.each([
     expect(runs).toBe(2)
   })
 
-  test('cannot be read in the database', async () => {
+  test('a kept answer cannot be read in the database', async () => {
     await post(path, 'k')
     const [row] = await keptRows()
     expect(row?.response_status).toBe(status)
     expect(row?.response_body?.toString('latin1')).not.toContain('acc')
   })
 
-  test('is for the same request only', async () => {
+  test('a kept answer is for the same request only', async () => {
     await post(path, 'k', '{"name":"a"}')
     const others = [
       await post(path, 'k', '{"name":"b"}'),
@@ -149,18 +149,18 @@ describe.each([
     expect(runs).toBe(1)
   })
 
-  test('is for the same key only, in letter case too', async () => {
+  test('a kept answer is for the same key only, in letter case too', async () => {
     const answers = [await post(path, 'k'), await post(path, 'K'), await post(path, 'k2')]
     expect(answers.map(({ body }) => body.count)).toEqual([1, 2, 3])
   })
 
-  test('is for the same account only', async () => {
+  test('a kept answer is for the same account only', async () => {
     await post(path, 'k')
     caller = await newCaller()
     expect((await post(path, 'k')).body).toEqual({ accountId: caller.accountId, count: 2 })
   })
 
-  test('is kept for 24 hours', async () => {
+  test('an answer is kept for 24 hours', async () => {
     await post(path, 'k')
     clock.at = start + dayMs - 1
     expect((await post(path, 'k')).body.count).toBe(1)
@@ -170,13 +170,13 @@ describe.each([
     expect((await post(path, 'k')).body.count).toBe(2)
   })
 
-  test('frees the key for another request after that', async () => {
+  test('an answer frees its key for another request after 24 hours', async () => {
     await post(path, 'k', '{"name":"a"}')
     clock.at = start + dayMs
     expect((await post(path, 'k', '{"name":"b"}')).body.count).toBe(2)
   })
 
-  test('is not that of a failure, which can be tried again', async () => {
+  test('a kept answer is not that of a failure, which can be tried again', async () => {
     work = async () => {
       throw new DomainError('conflict', 'Not now.')
     }
@@ -188,155 +188,149 @@ describe.each([
     expect(again.headers.has('idempotent-replayed')).toBe(false)
   })
 
-  test('is not that of a request refused before its work', async () => {
+  test('a kept answer is not that of a request refused before its work', async () => {
     expect(await post(path, 'k', '{"name":1}')).toMatchObject({ status: 400 })
     expect(await keptRows()).toEqual([])
   })
 })
 
-describe('a request whose answer is kept with its work', () => {
-  test('leaves neither work nor answer when it fails', async () => {
-    const add = addAudience('Readers')
-    work = async (context, body) => {
-      await add(context, body)
-      throw new Error('out of luck')
-    }
-    expect((await post('/with-work', 'k')).status).toBe(500)
-    expect(await audiences()).toEqual([])
-    expect(await keptRows()).toEqual([])
-  })
-
-  test('is done once when it comes twice at once', async () => {
-    const { began, finish } = slowWork(addAudience('Readers'))
-    const first = post('/with-work', 'k')
-    await began
-    const second = post('/with-work', 'k')
-    await untilSomebodyWaits(db)
-    finish()
-    expect((await first).headers.has('idempotent-replayed')).toBe(false)
-    expect((await second).headers.get('idempotent-replayed')).toBe('true')
-    expect((await second).body).toEqual((await first).body)
-    expect(await audiences()).toHaveLength(1)
-  })
-
-  test('is done by the second when the first fails meanwhile', async () => {
-    const { began, finish } = slowWork(async () => {
-      throw new DomainError('conflict', 'Not now.')
-    })
-    const first = post('/with-work', 'k')
-    await began
-    const second = post('/with-work', 'k')
-    await untilSomebodyWaits(db)
-    finish()
-    expect((await first).status).toBe(409)
-    expect(await second).toMatchObject({ status: 201, body: { count: 2 } })
-  })
-
-  test('is done once of many at once', async () => {
-    work = addAudience('Readers')
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post('/with-work', 'k')))
-    expect(new Set(answers.map(({ status, body }) => `${status} ${body.count}`))).toEqual(new Set(['201 1']))
-    expect(answers.filter(({ headers }) => !headers.has('idempotent-replayed'))).toHaveLength(1)
-    expect(await audiences()).toHaveLength(1)
-  })
+test('a request whose answer is kept with its work leaves neither work nor answer when it fails', async () => {
+  const add = addAudience('Readers')
+  work = async (context, body) => {
+    await add(context, body)
+    throw new Error('out of luck')
+  }
+  expect((await post('/with-work', 'k')).status).toBe(500)
+  expect(await audiences()).toEqual([])
+  expect(await keptRows()).toEqual([])
 })
 
-describe('a request whose answer is kept after its work', () => {
-  test('holds no transaction while it works', async () => {
-    let isTransaction: boolean | undefined
-    work = async ({ handle }) => {
-      isTransaction = handle.isTransaction
-      return runs
-    }
-    await post('/after-work', 'k')
-    expect(isTransaction).toBe(false)
-  })
-
-  test('has a second one told that it is running', async () => {
-    const { began, finish } = slowWork()
-    const first = post('/after-work', 'k')
-    await began
-    const second = await post('/after-work', 'k')
-    expect(second).toMatchObject({
-      status: 409,
-      body: { error: { code: 'idempotency_conflict', message: expect.stringContaining('still running') } },
-    })
-    finish()
-    expect((await first).body.count).toBe(1)
-    expect((await post('/after-work', 'k')).headers.get('idempotent-replayed')).toBe('true')
-  })
-
-  test('loses the key after two minutes without an answer, and does not touch it any more', async () => {
-    const { began, finish } = slowWork()
-    const first = post('/after-work', 'k')
-    await began
-    clock.at = start + 2 * minuteMs - 1
-    expect((await post('/after-work', 'k')).status).toBe(409)
-    clock.at = start + 2 * minuteMs
-    const later = slowWork()
-    const second = post('/after-work', 'k')
-    await later.began
-    finish()
-    expect((await first).status).toBe(200)
-    expect((await post('/after-work', 'k')).status).toBe(409)
-    later.finish()
-    expect((await second).body.count).toBe(2)
-    expect((await post('/after-work', 'k')).body.count).toBe(2)
-  })
+test('a request whose answer is kept with its work is done once when it comes twice at once', async () => {
+  const { began, finish } = slowWork(addAudience('Readers'))
+  const first = post('/with-work', 'k')
+  await began
+  const second = post('/with-work', 'k')
+  await untilSomebodyWaits(db)
+  finish()
+  expect((await first).headers.has('idempotent-replayed')).toBe(false)
+  expect((await second).headers.get('idempotent-replayed')).toBe('true')
+  expect((await second).body).toEqual((await first).body)
+  expect(await audiences()).toHaveLength(1)
 })
 
-describe('the Idempotency-Key', () => {
-  test.each([
-    ['empty', ''],
-    ['longer than 255 characters', 'k'.repeat(256)],
-    ['not ASCII', 'k\u00e9y'],
-    ['with a tab inside', 'k\ty'],
-  ])('is refused: %s', async (_, key) => {
-    const { status, body } = await post('/with-work', key)
-    expect(status).toBe(400)
-    expect(body.error).toMatchObject({
-      code: 'validation_error',
-      message: expect.stringContaining('header.idempotency-key: must be 1 to 255 printable ASCII characters'),
-    })
-    expect(runs).toBe(0)
+test('a request whose answer is kept with its work is done by the second when the first fails meanwhile', async () => {
+  const { began, finish } = slowWork(async () => {
+    throw new DomainError('conflict', 'Not now.')
   })
+  const first = post('/with-work', 'k')
+  await began
+  const second = post('/with-work', 'k')
+  await untilSomebodyWaits(db)
+  finish()
+  expect((await first).status).toBe(409)
+  expect(await second).toMatchObject({ status: 201, body: { count: 2 } })
+})
 
-  test('is refused when it is given twice', async () => {
-    const headers: [string, string][] = [
-      ['Idempotency-Key', 'a'],
-      ['Idempotency-Key', 'b'],
-    ]
-    expect(await api.send('POST', '/with-work', { headers, body: '{}' })).toMatchObject({
-      status: 400,
-      body: { error: { code: 'validation_error' } },
-    })
-    expect(runs).toBe(0)
-  })
+test('a request whose answer is kept with its work is done once of many at once', async () => {
+  work = addAudience('Readers')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => post('/with-work', 'k')))
+  expect(new Set(answers.map(({ status, body }) => `${status} ${body.count}`))).toEqual(new Set(['201 1']))
+  expect(answers.filter(({ headers }) => !headers.has('idempotent-replayed'))).toHaveLength(1)
+  expect(await audiences()).toHaveLength(1)
+})
 
-  test.each([
-    ['one character', '!'],
-    ['255 characters', 'k'.repeat(255)],
-    ['spaces inside', 'one two'],
-  ])('is taken: %s', async (_, key) => {
-    await post('/with-work', key)
-    expect((await post('/with-work', key)).headers.get('idempotent-replayed')).toBe('true')
-  })
+test('a request whose answer is kept after its work holds no transaction while it works', async () => {
+  let isTransaction: boolean | undefined
+  work = async ({ handle }) => {
+    isTransaction = handle.isTransaction
+    return runs
+  }
+  await post('/after-work', 'k')
+  expect(isTransaction).toBe(false)
+})
 
-  test('is overlooked where it means nothing', async () => {
-    const answers = [await post('/plain', 'k'), await post('/plain', 'k'), await post('/plain', 'k'.repeat(300))]
-    expect(answers.map(({ status, body }) => [status, body.count])).toEqual([
-      [200, 1],
-      [200, 2],
-      [200, 3],
-    ])
-    expect(await keptRows()).toEqual([])
+test('a request whose answer is kept after its work has a second one told that it is running', async () => {
+  const { began, finish } = slowWork()
+  const first = post('/after-work', 'k')
+  await began
+  const second = await post('/after-work', 'k')
+  expect(second).toMatchObject({
+    status: 409,
+    body: { error: { code: 'idempotency_conflict', message: expect.stringContaining('still running') } },
   })
+  finish()
+  expect((await first).body.count).toBe(1)
+  expect((await post('/after-work', 'k')).headers.get('idempotent-replayed')).toBe('true')
+})
 
-  test('may be missing: then nothing is kept', async () => {
-    for (const path of ['/with-work', '/after-work']) await api.send('POST', path, { body: '{}' })
-    expect(runs).toBe(2)
-    expect(await keptRows()).toEqual([])
+test('a request whose answer is kept after its work loses the key after two minutes without an answer, and does not touch it any more', async () => {
+  const { began, finish } = slowWork()
+  const first = post('/after-work', 'k')
+  await began
+  clock.at = start + 2 * minuteMs - 1
+  expect((await post('/after-work', 'k')).status).toBe(409)
+  clock.at = start + 2 * minuteMs
+  const later = slowWork()
+  const second = post('/after-work', 'k')
+  await later.began
+  finish()
+  expect((await first).status).toBe(200)
+  expect((await post('/after-work', 'k')).status).toBe(409)
+  later.finish()
+  expect((await second).body.count).toBe(2)
+  expect((await post('/after-work', 'k')).body.count).toBe(2)
+})
+
+test.each([
+  ['empty', ''],
+  ['longer than 255 characters', 'k'.repeat(256)],
+  ['not ASCII', 'k\u00e9y'],
+  ['with a tab inside', 'k\ty'],
+])('the Idempotency-Key is refused: %s', async (_, key) => {
+  const { status, body } = await post('/with-work', key)
+  expect(status).toBe(400)
+  expect(body.error).toMatchObject({
+    code: 'validation_error',
+    message: expect.stringContaining('header.idempotency-key: must be 1 to 255 printable ASCII characters'),
   })
+  expect(runs).toBe(0)
+})
+
+test('the Idempotency-Key is refused when it is given twice', async () => {
+  const headers: [string, string][] = [
+    ['Idempotency-Key', 'a'],
+    ['Idempotency-Key', 'b'],
+  ]
+  expect(await api.send('POST', '/with-work', { headers, body: '{}' })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'validation_error' } },
+  })
+  expect(runs).toBe(0)
+})
+
+test.each([
+  ['one character', '!'],
+  ['255 characters', 'k'.repeat(255)],
+  ['spaces inside', 'one two'],
+])('the Idempotency-Key is taken: %s', async (_, key) => {
+  await post('/with-work', key)
+  expect((await post('/with-work', key)).headers.get('idempotent-replayed')).toBe('true')
+})
+
+test('the Idempotency-Key is overlooked where it means nothing', async () => {
+  const answers = [await post('/plain', 'k'), await post('/plain', 'k'), await post('/plain', 'k'.repeat(300))]
+  expect(answers.map(({ status, body }) => [status, body.count])).toEqual([
+    [200, 1],
+    [200, 2],
+    [200, 3],
+  ])
+  expect(await keptRows()).toEqual([])
+})
+
+test('the Idempotency-Key may be missing: then nothing is kept', async () => {
+  for (const path of ['/with-work', '/after-work']) await api.send('POST', path, { body: '{}' })
+  expect(runs).toBe(2)
+  expect(await keptRows()).toEqual([])
 })
 
 test('a deprecated operation tells since and until when, with a key, without one and replayed', async () => {

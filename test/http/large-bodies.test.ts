@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { readJsonBody } from '../../server/http/body.ts'
 import { createSemaphore, type Semaphore } from '../../server/lib/semaphore.ts'
 import { DomainError } from '../../server/shared/errors.ts'
@@ -64,61 +64,58 @@ function guardedMemory() {
 
 const large = JSON.stringify('x'.repeat(900))
 
-describe('a body with files', () => {
-  test('waits for memory beyond the usual limit, and releases it when its request is over', async () => {
-    const { memory, asked, arrived, open, left } = guardedMemory()
-    const { post, handled } = await serve(memory)
-    const answer = post('/files', large)
-    await arrived
-    expect(await post('/files', '"small"')).toEqual({ status: 200, length: 7 })
-    expect([asked, handled]).toEqual([[large.length], ['"small"']])
-    open()
-    expect(await answer).toEqual({ status: 200, length: large.length })
-    await left
-  })
+test('a body with files waits for memory beyond the usual limit, and releases it when its request is over', async () => {
+  const { memory, asked, arrived, open, left } = guardedMemory()
+  const { post, handled } = await serve(memory)
+  const answer = post('/files', large)
+  await arrived
+  expect(await post('/files', '"small"')).toEqual({ status: 200, length: 7 })
+  expect([asked, handled]).toEqual([[large.length], ['"small"']])
+  open()
+  expect(await answer).toEqual({ status: 200, length: large.length })
+  await left
+})
 
-  test('releases its memory when its client has left meanwhile', async () => {
-    const { memory, arrived, open, left } = guardedMemory()
-    const { server, port, handled } = await serve(memory)
-    const requested = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>
-    const socket = connect(port, '127.0.0.1')
-    socket.write(
-      `POST /files HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${large.length}\r\n\r\n`,
-    )
-    socket.write(large.slice(0, 500))
-    await arrived
-    const [, response] = await requested
-    socket.destroy()
-    await once(response, 'close')
-    open()
-    await left
-    expect(handled).toEqual([])
-  })
+test('a body with files releases its memory when its client has left meanwhile', async () => {
+  const { memory, arrived, open, left } = guardedMemory()
+  const { server, port, handled } = await serve(memory)
+  const requested = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>
+  const socket = connect(port, '127.0.0.1')
+  socket.write(
+    `POST /files HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${large.length}\r\n\r\n`,
+  )
+  socket.write(large.slice(0, 500))
+  await arrived
+  const [, response] = await requested
+  socket.destroy()
+  await once(response, 'close')
+  open()
+  await left
+  expect(handled).toEqual([])
+})
 
-  test('of unknown length waits for memory for the longest', async () => {
-    const { memory, asked, arrived, open } = guardedMemory()
-    const { port } = await serve(memory)
-    const socket = connect(port, '127.0.0.1').setEncoding('utf8')
-    onTestFinished(() => void socket.destroy())
-    const head =
-      'POST /files HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-    socket.write(`${head}${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`)
-    await arrived
-    expect(asked).toEqual([maxBytes])
-    open()
-    const [answer] = await once(socket, 'data')
-    expect(answer).toContain('200 OK')
-  })
+test('a body with files of unknown length waits for memory for the longest', async () => {
+  const { memory, asked, arrived, open } = guardedMemory()
+  const { port } = await serve(memory)
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  onTestFinished(() => void socket.destroy())
+  const head = 'POST /files HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+  socket.write(`${head}${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`)
+  await arrived
+  expect(asked).toEqual([maxBytes])
+  open()
+  const [answer] = await once(socket, 'data')
+  expect(answer).toContain('200 OK')
+})
 
-  test.each([
-    ['/files', JSON.stringify('x'.repeat(999)), 1_000],
-    ['/', large, 100],
-  ])('that is too large for %s is refused, and says what the limit is', async (path, body, limit) => {
-    const { post } = await serve(createSemaphore(2 * maxBytes))
-    expect(await post(path, body)).toEqual({
-      status: 413,
-      code: 'payload_too_large',
-      message: `The body is larger than the limit of ${limit} bytes for this operation: send less.`,
-    })
+test.each([
+  ['/files', JSON.stringify('x'.repeat(999)), 1_000],
+  ['/', large, 100],
+])('a body with files that is too large for %s is refused, and says what the limit is', async (path, body, limit) => {
+  const { post } = await serve(createSemaphore(2 * maxBytes))
+  expect(await post(path, body)).toEqual({
+    status: 413,
+    code: 'payload_too_large',
+    message: `The body is larger than the limit of ${limit} bytes for this operation: send less.`,
   })
 })

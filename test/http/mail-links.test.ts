@@ -74,7 +74,7 @@ const visitor = { userAgent, ipAddress: '192.0.2.9', automated: false }
 describe('the pixel', () => {
   const path = `/t/o/${tokens.pixel(recipient)}`
 
-  test('is an image that no cache keeps, and tells who asked for it', async () => {
+  test('the pixel is an image that no cache keeps, and tells who asked for it', async () => {
     const answer = await send(path)
     const bytes = Buffer.from(await answer.arrayBuffer())
 
@@ -89,7 +89,7 @@ describe('the pixel', () => {
     ['a token that is none', '/t/o/x'],
     ['the token of a link', `/t/o/${tokens.click({ ...recipient, link })}`],
     ['a token that was cut', path.slice(0, -1)],
-  ])('is the same image with %s, and tells nothing', async (_, wrong) => {
+  ])('the pixel is the same image with %s, and tells nothing', async (_, wrong) => {
     const answer = await send(wrong)
 
     expect(answer.status).toBe(200)
@@ -97,7 +97,7 @@ describe('the pixel', () => {
     expect(visits).toEqual([])
   })
 
-  test('tells nothing when it is only looked at', async () => {
+  test('the pixel tells nothing when it is only looked at', async () => {
     const answer = await send(path, { method: 'HEAD' })
 
     expect(answer.status).toBe(200)
@@ -108,13 +108,13 @@ describe('the pixel', () => {
     ['a machine asks for it', { 'user-agent': 'curl/8.14.1' }],
     ['it is fetched ahead', { 'sec-purpose': 'prefetch;prerender' }],
     ['it is fetched ahead by an older browser', { 'x-moz': 'prefetch' }],
-  ])('says so when %s', async (_, headers) => {
+  ])('the pixel says so when %s', async (_, headers) => {
     await send(path, { headers })
 
     expect(visits).toEqual([expect.objectContaining({ kind: 'opened', automated: true })])
   })
 
-  test('keeps only so much of what a client says of itself', async () => {
+  test('the pixel keeps only so much of what a client says of itself', async () => {
     await send(path, { headers: { 'user-agent': 'x'.repeat(5_000) } })
 
     expect(visits[0]?.userAgent).toBe('x'.repeat(500))
@@ -124,7 +124,7 @@ describe('the pixel', () => {
 describe('a link', () => {
   const path = `/t/c/${tokens.click({ ...recipient, link })}`
 
-  test('leads where the email did, and tells who followed it', async () => {
+  test('a link leads where the email did, and tells who followed it', async () => {
     const answer = await send(path)
 
     expect(answer.status).toBe(302)
@@ -133,7 +133,7 @@ describe('a link', () => {
     expect(visits).toEqual([{ kind: 'clicked', ...recipient, link, at, ...visitor }])
   })
 
-  test('leads there too for who only looks, and tells nothing', async () => {
+  test('a link leads there too for who only looks, and tells nothing', async () => {
     const answer = await send(path, { method: 'HEAD' })
 
     expect(answer.status).toBe(302)
@@ -152,7 +152,7 @@ describe('a link', () => {
       `/t/c/${tokens.click({ ...recipient, link: 'javascript:alert(1)' })}`,
     ],
     ['a line break, signed as it is', `/t/c/${tokens.click({ ...recipient, link: 'x\r\nSet-Cookie: a=b' })}`],
-  ])('leads nowhere with %s', async (_, wrong) => {
+  ])('a link leads nowhere with %s', async (_, wrong) => {
     const answer = await send(wrong)
 
     expect(answer.status).toBe(404)
@@ -162,84 +162,82 @@ describe('a link', () => {
   })
 })
 
-describe('to unsubscribe', () => {
-  const path = `/u/${tokens.unsubscribe(leaving)}`
-  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+const path = `/u/${tokens.unsubscribe(leaving)}`
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-  test('a page asks, which changes nothing and may do nothing but that', async () => {
-    for (const method of ['GET', 'HEAD']) {
-      const answer = await send(path, { method })
-
-      expect(answer.status).toBe(200)
-      expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
-      expect(answer.headers.get('content-security-policy')).toMatch(
-        /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
-      )
-      expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
-      expect(answer.headers.get('cache-control')).toBe('no-store')
-      expect(await answer.text()).toMatch(method === 'GET' ? /<form method="post">/ : /^$/)
-    }
-    expect(unsubscribed).toEqual([])
-  })
-
-  test.each([
-    ['the form of the page', { headers: form, body: '' }],
-    ['one click at a mailbox provider', { headers: form, body: 'List-Unsubscribe=One-Click' }],
-    ['one click, in the other form', { body: multipart() }],
-    ['nothing at all', {}],
-  ])('is what %s does, without a redirect', async (_, init) => {
-    const answer = await send(path, { method: 'POST', ...init })
+test('the page to unsubscribe asks, changes nothing, and may do nothing but that', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    const answer = await send(path, { method })
 
     expect(answer.status).toBe(200)
-    expect(await answer.text()).toContain('You are unsubscribed')
-    expect(unsubscribed).toEqual([leaving])
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(answer.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    )
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(await answer.text()).toMatch(method === 'GET' ? /<form method="post">/ : /^$/)
+  }
+  expect(unsubscribed).toEqual([])
+})
+
+test.each([
+  ['the form of the page', { headers: form, body: '' }],
+  ['one click at a mailbox provider', { headers: form, body: 'List-Unsubscribe=One-Click' }],
+  ['one click, in the other form', { body: multipart() }],
+  ['nothing at all', {}],
+])('unsubscribing is what %s does, without a redirect', async (_, init) => {
+  const answer = await send(path, { method: 'POST', ...init })
+
+  expect(answer.status).toBe(200)
+  expect(await answer.text()).toContain('You are unsubscribed')
+  expect(unsubscribed).toEqual([leaving])
+})
+
+test('unsubscribing again is no error', async () => {
+  const answers = [await send(path, { method: 'POST' }), await send(path, { method: 'POST' })]
+
+  expect(answers.map(({ status }) => status)).toEqual([200, 200])
+})
+
+test('unsubscribing many times at once is done once, and later again', async () => {
+  const held = Promise.withResolvers<boolean>()
+  const done: UnsubscribeRef[] = []
+  const links = createMailLinks({
+    tokens,
+    clock: { now: () => at },
+    ...ofLinks,
+    record: () => undefined,
+    unsubscribe: (one) => {
+      done.push(one)
+      return held.promise
+    },
   })
+  const token = tokens.unsubscribe(leaving)
+  const asked = [links.unsubscribe(token), links.unsubscribe(token), links.unsubscribe(token)]
+  held.resolve(true)
 
-  test('again is no error', async () => {
-    const answers = [await send(path, { method: 'POST' }), await send(path, { method: 'POST' })]
+  expect(await Promise.all(asked)).toEqual([true, true, true])
+  expect(done).toEqual([leaving])
+  expect(await links.unsubscribe(token)).toBe(true)
+  expect(done).toHaveLength(2)
+})
 
-    expect(answers.map(({ status }) => status)).toEqual([200, 200])
-  })
+test.each([
+  ['a token that is none', '/u/x'],
+  ['a token of another purpose', `/u/${tokens.pixel(recipient)}`],
+])('unsubscribing is not possible with %s', async (_, wrong) => {
+  const answers = [await send(wrong), await send(wrong, { method: 'POST' })]
 
-  test('many times at once is done once, and later again', async () => {
-    const held = Promise.withResolvers<boolean>()
-    const done: UnsubscribeRef[] = []
-    const links = createMailLinks({
-      tokens,
-      clock: { now: () => at },
-      ...ofLinks,
-      record: () => undefined,
-      unsubscribe: (one) => {
-        done.push(one)
-        return held.promise
-      },
-    })
-    const token = tokens.unsubscribe(leaving)
-    const asked = [links.unsubscribe(token), links.unsubscribe(token), links.unsubscribe(token)]
-    held.resolve(true)
+  expect(answers.map(({ status }) => status)).toEqual([404, 404])
+  expect(unsubscribed).toEqual([])
+})
 
-    expect(await Promise.all(asked)).toEqual([true, true, true])
-    expect(done).toEqual([leaving])
-    expect(await links.unsubscribe(token)).toBe(true)
-    expect(done).toHaveLength(2)
-  })
+test('unsubscribing is not possible any more once the account is gone', async () => {
+  const answer = await send(`/u/${tokens.unsubscribe(gone)}`, { method: 'POST' })
 
-  test.each([
-    ['a token that is none', '/u/x'],
-    ['a token of another purpose', `/u/${tokens.pixel(recipient)}`],
-  ])('is not possible with %s', async (_, wrong) => {
-    const answers = [await send(wrong), await send(wrong, { method: 'POST' })]
-
-    expect(answers.map(({ status }) => status)).toEqual([404, 404])
-    expect(unsubscribed).toEqual([])
-  })
-
-  test('is not possible any more once the account is gone', async () => {
-    const answer = await send(`/u/${tokens.unsubscribe(gone)}`, { method: 'POST' })
-
-    expect(answer.status).toBe(404)
-    expect(await answer.text()).toContain('This link does not work')
-  })
+  expect(answer.status).toBe(404)
+  expect(await answer.text()).toContain('This link does not work')
 })
 
 describe('preferences', () => {
@@ -249,7 +247,7 @@ describe('preferences', () => {
   const news = { id: 'top_01jqz4x7m8e5v9t2k6r3w0y1ac', name: 'News', description: 'Monthly.', isSubscribed: false }
   const post = (fields: [string, string][]) => send(path, { method: 'POST', body: new URLSearchParams(fields) })
 
-  test('are shown behind the link, with forms that lead where they are saved', async () => {
+  test('preferences are shown behind the link, with forms that lead where they are saved', async () => {
     shown = { brand: { ...noBrand, name: 'Acme' }, topic: 'Offers', preferences: { ...person, topics: [offers, news] } }
     const [atLink, atPreferences] = [await send(`/u/${token}`), await send(path)]
     const [link, preferences] = [await atLink.text(), await atPreferences.text()]
@@ -270,7 +268,7 @@ describe('preferences', () => {
     expect([saved, unsubscribed]).toEqual([[], []])
   })
 
-  test('are saved by POST alone, and say so', async () => {
+  test('preferences are saved by POST alone, and say so', async () => {
     shown = { ...shown, preferences: { ...person, topics: [offers, news] } }
     const answer = await post([
       ['firstName', '  Ada '],
@@ -289,7 +287,7 @@ describe('preferences', () => {
     expect(unsubscribed).toEqual([])
   })
 
-  test('can be to leave everything, also by the link of a topic', async () => {
+  test('preferences can be to leave everything, also by the link of a topic', async () => {
     const answer = await post([['action', 'leave']])
 
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('You are unsubscribed')])
@@ -297,7 +295,7 @@ describe('preferences', () => {
     expect(saved).toEqual([])
   })
 
-  test('take no name that the API would refuse', async () => {
+  test('preferences take no name that the API would refuse', async () => {
     shown = { ...shown, preferences: person }
     const answers = [await post([['firstName', 'x'.repeat(201)]]), await post([['lastName', 'a\u0000b']])]
 
@@ -306,7 +304,7 @@ describe('preferences', () => {
     expect(saved).toEqual([])
   })
 
-  test('of a person are changed so often in a minute', async () => {
+  test('preferences of a person are changed so often in a minute', async () => {
     shown = { ...shown, preferences: person }
     const answers: Response[] = []
     for (let time = 0; time < 4; time++) answers.push(await post([['firstName', `Name ${time}`]]))
@@ -327,18 +325,18 @@ describe('preferences', () => {
     ['a token of another purpose', `/u/${tokens.pixel(recipient)}/preferences`],
     ['a token made with another key', `/u/${createMailTokens(Buffer.alloc(32, 8)).unsubscribe(leaving)}/preferences`],
     ['an account that is gone', `/u/${tokens.unsubscribe(gone)}/preferences`],
-  ])('are not shown with %s', async (_, wrong) => {
+  ])('preferences are not shown with %s', async (_, wrong) => {
     const answers = [await send(wrong), await send(wrong, { method: 'POST', body: 'action=save' })]
 
     expect(answers.map(({ status }) => status)).toEqual([404, 404])
   })
 
-  test('that are longer than any page sends are refused', async () => {
+  test('preferences that are longer than any page sends are refused', async () => {
     expect((await send(path, { method: 'POST', body: `firstName=${'x'.repeat(40_000)}` })).status).toBe(413)
     expect(saved).toEqual([])
   })
 
-  test('are in the colors of the account, and have nothing in them that runs', async () => {
+  test('preferences are in the colors of the account, and have nothing in them that runs', async () => {
     const script = '"><script>alert(1)</script>\''
     const topic = { id: offers.id, name: script, description: script, isSubscribed: true }
     const brand = { name: script, accentColor: '#ffff00', text: script }
@@ -359,7 +357,7 @@ describe('preferences', () => {
     expect(answer.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
   })
 
-  test('of somebody who unsubscribed from everything say so, and offer nothing', async () => {
+  test('preferences of somebody who unsubscribed from everything say so, and offer nothing', async () => {
     shown = { ...shown, preferences: { ...person, isUnsubscribed: true, topics: [offers] } }
     const html = await (await send(path)).text()
 

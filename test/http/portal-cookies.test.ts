@@ -31,12 +31,12 @@ describe('the cookie of a portal session', () => {
     ])
   })
 
-  test('is one over TLS behind a proxy that the service does not trust, by PUBLIC_URL', () => {
+  test('the cookie of a portal session is one over TLS behind a proxy that the service does not trust, by PUBLIC_URL', () => {
     const [cookie] = createPortalCookies('https://mail.example.com').write(request({}), session(1))
     expect(cookie).toMatch(/^__Host-/)
   })
 
-  test('is read by the id of the session, once', () => {
+  test('the cookie of a portal session is read by the id of the session, once', () => {
     const one = `postern_portal_${suffixOf(1)}=token-1`
     expect(cookies.read(request({ cookie: `a=b; ${one}` }), session(1).id)).toBe('token-1')
     expect(cookies.read(request({ cookie: one }), session(2).id)).toBeNull()
@@ -46,7 +46,7 @@ describe('the cookie of a portal session', () => {
     expect(cookies.read(request({ cookie: one, protocol: 'https' }), session(1).id)).toBeNull()
   })
 
-  test('takes the place of the oldest beyond eight', () => {
+  test('the cookie of a portal session takes the place of the oldest beyond eight', () => {
     const held = [5, 3, 9, 4, 8, 7, 6, 2].map((number) => `postern_portal_${suffixOf(number)}=x`).join('; ')
     const set = cookies.write(request({ cookie: `${held}; postern_session=y` }), session(10))
     expect(set).toEqual([

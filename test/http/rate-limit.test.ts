@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Db } from '../../server/database/connection.ts'
 import { setCaller } from '../../server/http/caller.ts'
 import { createEndpoint } from '../../server/http/idempotency.ts'
@@ -40,143 +40,139 @@ function counted(plan = 'pro') {
   return { take: () => limiter.take({ accountId, plan }), leases: () => statements.length }
 }
 
-describe('one process', () => {
-  test('admits as many requests as the plan allows, and tells what is left', async () => {
-    const { take } = counted('free')
-    for (let sent = 1; sent <= 10; sent++) {
-      expect(await take()).toEqual({
-        allowed: true,
-        limit: 10,
-        remaining: 10 - sent,
-        resetAt: Date.parse('2026-01-01T00:01:00Z'),
-      })
-    }
-    expect(await take()).toMatchObject({ allowed: false, limit: 10, remaining: 0 })
-  })
-
-  test('refuses without asking the database again', async () => {
-    const { take, leases } = counted('free')
-    for (let sent = 0; sent < 10; sent++) await take()
-    const before = leases()
-    for (let sent = 0; sent < 10; sent++) expect(await take()).toMatchObject({ allowed: false })
-    expect(leases()).toBe(before)
-  })
-
-  test('begins anew with each minute of the clock', async () => {
-    const { take } = counted('free')
-    for (let sent = 0; sent < 11; sent++) await take()
-    clock.at = Date.parse('2026-01-01T00:00:59.999Z')
-    expect(await take()).toMatchObject({ allowed: false })
-    clock.at += 1
+test('one process admits as many requests as the plan allows, and tells what is left', async () => {
+  const { take } = counted('free')
+  for (let sent = 1; sent <= 10; sent++) {
     expect(await take()).toEqual({
       allowed: true,
       limit: 10,
-      remaining: 9,
-      resetAt: Date.parse('2026-01-01T00:02:00Z'),
+      remaining: 10 - sent,
+      resetAt: Date.parse('2026-01-01T00:01:00Z'),
     })
-  })
+  }
+  expect(await take()).toMatchObject({ allowed: false, limit: 10, remaining: 0 })
+})
 
-  test('takes nothing leased in one minute into the next', async () => {
-    const { take } = counted()
-    for (let sent = 0; sent < 100; sent++) await take()
-    clock.at += 60_000
-    const verdicts = await Promise.all(Array.from({ length: 1_100 }, take))
-    expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(1_000)
-  })
+test('one process refuses without asking the database again', async () => {
+  const { take, leases } = counted('free')
+  for (let sent = 0; sent < 10; sent++) await take()
+  const before = leases()
+  for (let sent = 0; sent < 10; sent++) expect(await take()).toMatchObject({ allowed: false })
+  expect(leases()).toBe(before)
+})
 
-  test('gives a plan nobody set the smallest limit', async () => {
-    expect(await counted('gone').take()).toMatchObject({ limit: 10 })
-    expect(await counted('toString').take()).toMatchObject({ limit: 10 })
-  })
-
-  test('keeps accounts apart', async () => {
-    const limiter = createRateLimiter({ db, clock, limits })
-    const other = newId('account', new Date())
-    for (let sent = 0; sent < 11; sent++) await limiter.take({ accountId, plan: 'free' })
-    expect(await limiter.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
-    expect(await limiter.take({ accountId: other, plan: 'free' })).toMatchObject({ allowed: true, remaining: 9 })
-  })
-
-  test('obeys another plan at once', async () => {
-    const limiter = createRateLimiter({ db, clock, limits })
-    for (let sent = 0; sent < 10; sent++) await limiter.take({ accountId, plan: 'free' })
-    expect(await limiter.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
-    expect(await limiter.take({ accountId, plan: 'pro' })).toMatchObject({ allowed: true, remaining: 989 })
-    expect(await limiter.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
-  })
-
-  test('asks the database for many requests at a time', async () => {
-    const { take, leases } = counted()
-    for (let sent = 0; sent < 500; sent++) await take()
-    expect(leases()).toBeLessThan(30)
-  })
-
-  test('asks twice for all requests that come at once, and once ahead for those to come', async () => {
-    const { take, leases } = counted()
-    await Promise.all(Array.from({ length: 200 }, take))
-    expect(leases()).toBe(3)
-  })
-
-  test('lets no request wait for the database once they come fast', async () => {
-    const { take, leases } = counted()
-    for (let sent = 0; sent < 200; sent++) await take()
-    const counter = await db.startTransaction().execute()
-    await counter.selectFrom('rate_limit_windows').selectAll().where('account_id', '=', accountId).forUpdate().execute()
-    const before = leases()
-    while (leases() === before) expect(await take()).toMatchObject({ allowed: true })
-    for (let sent = 0; sent < 8; sent++) expect(await take()).toMatchObject({ allowed: true })
-    await counter.commit().execute()
-  })
-
-  test('tells a failure of the database to all who wait, and asks again for those who come later', async () => {
-    let isDown = true
-    const limiter = createRateLimiter({
-      db: db.withPlugin({
-        transformQuery({ node }) {
-          if (isDown) throw new Error('the database is down')
-          return node
-        },
-        transformResult: async ({ result }) => result,
-      }),
-      clock,
-      limits,
-    })
-    const take = () => limiter.take({ accountId, plan: 'free' })
-    const early = await Promise.allSettled([take(), take()])
-    expect(early.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    isDown = false
-    expect(await take()).toMatchObject({ allowed: true, remaining: 9 })
+test('one process begins anew with each minute of the clock', async () => {
+  const { take } = counted('free')
+  for (let sent = 0; sent < 11; sent++) await take()
+  clock.at = Date.parse('2026-01-01T00:00:59.999Z')
+  expect(await take()).toMatchObject({ allowed: false })
+  clock.at += 1
+  expect(await take()).toEqual({
+    allowed: true,
+    limit: 10,
+    remaining: 9,
+    resetAt: Date.parse('2026-01-01T00:02:00Z'),
   })
 })
 
-describe('several processes', () => {
-  test.each([
-    ['a small limit', 'free', 4, 30],
-    ['a large limit', 'pro', 4, 1_200],
-  ])('admit exactly the limit together: %s', async (_, plan, processes, each) => {
-    const limiters = Array.from({ length: processes }, () => createRateLimiter({ db, clock, limits }))
-    const takes = limiters.flatMap((limiter) => Array.from({ length: each }, () => limiter.take({ accountId, plan })))
-    const verdicts = await Promise.all(takes)
-    expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(limits[plan as keyof typeof limits])
-    for (const { remaining } of verdicts) expect(remaining).toBeGreaterThanOrEqual(0)
-  })
+test('one process takes nothing leased in one minute into the next', async () => {
+  const { take } = counted()
+  for (let sent = 0; sent < 100; sent++) await take()
+  clock.at += 60_000
+  const verdicts = await Promise.all(Array.from({ length: 1_100 }, take))
+  expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(1_000)
+})
 
-  test('one after the other also admit exactly the limit', async () => {
-    const limiters = Array.from({ length: 3 }, () => createRateLimiter({ db, clock, limits }))
-    let admitted = 0
-    for (let turn = 0; turn < 500; turn++) {
-      for (const limiter of limiters) if ((await limiter.take({ accountId, plan: 'pro' })).allowed) admitted += 1
-    }
-    expect(admitted).toBe(1_000)
-  })
+test('one process gives a plan nobody set the smallest limit', async () => {
+  expect(await counted('gone').take()).toMatchObject({ limit: 10 })
+  expect(await counted('toString').take()).toMatchObject({ limit: 10 })
+})
 
-  test('that come late see what the others have used', async () => {
-    const early = createRateLimiter({ db, clock, limits })
-    for (let sent = 0; sent < 9; sent++) await early.take({ accountId, plan: 'free' })
-    const late = createRateLimiter({ db, clock, limits })
-    expect(await late.take({ accountId, plan: 'free' })).toMatchObject({ allowed: true, remaining: 0 })
-    expect(await early.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
+test('one process keeps accounts apart', async () => {
+  const limiter = createRateLimiter({ db, clock, limits })
+  const other = newId('account', new Date())
+  for (let sent = 0; sent < 11; sent++) await limiter.take({ accountId, plan: 'free' })
+  expect(await limiter.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
+  expect(await limiter.take({ accountId: other, plan: 'free' })).toMatchObject({ allowed: true, remaining: 9 })
+})
+
+test('one process obeys another plan at once', async () => {
+  const limiter = createRateLimiter({ db, clock, limits })
+  for (let sent = 0; sent < 10; sent++) await limiter.take({ accountId, plan: 'free' })
+  expect(await limiter.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
+  expect(await limiter.take({ accountId, plan: 'pro' })).toMatchObject({ allowed: true, remaining: 989 })
+  expect(await limiter.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
+})
+
+test('one process asks the database for many requests at a time', async () => {
+  const { take, leases } = counted()
+  for (let sent = 0; sent < 500; sent++) await take()
+  expect(leases()).toBeLessThan(30)
+})
+
+test('one process asks twice for all requests that come at once, and once ahead for those to come', async () => {
+  const { take, leases } = counted()
+  await Promise.all(Array.from({ length: 200 }, take))
+  expect(leases()).toBe(3)
+})
+
+test('one process lets no request wait for the database once they come fast', async () => {
+  const { take, leases } = counted()
+  for (let sent = 0; sent < 200; sent++) await take()
+  const counter = await db.startTransaction().execute()
+  await counter.selectFrom('rate_limit_windows').selectAll().where('account_id', '=', accountId).forUpdate().execute()
+  const before = leases()
+  while (leases() === before) expect(await take()).toMatchObject({ allowed: true })
+  for (let sent = 0; sent < 8; sent++) expect(await take()).toMatchObject({ allowed: true })
+  await counter.commit().execute()
+})
+
+test('one process tells a failure of the database to all who wait, and asks again for those who come later', async () => {
+  let isDown = true
+  const limiter = createRateLimiter({
+    db: db.withPlugin({
+      transformQuery({ node }) {
+        if (isDown) throw new Error('the database is down')
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    }),
+    clock,
+    limits,
   })
+  const take = () => limiter.take({ accountId, plan: 'free' })
+  const early = await Promise.allSettled([take(), take()])
+  expect(early.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  isDown = false
+  expect(await take()).toMatchObject({ allowed: true, remaining: 9 })
+})
+
+test.each([
+  ['a small limit', 'free', 4, 30],
+  ['a large limit', 'pro', 4, 1_200],
+])('several processes admit exactly the limit together: %s', async (_, plan, processes, each) => {
+  const limiters = Array.from({ length: processes }, () => createRateLimiter({ db, clock, limits }))
+  const takes = limiters.flatMap((limiter) => Array.from({ length: each }, () => limiter.take({ accountId, plan })))
+  const verdicts = await Promise.all(takes)
+  expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(limits[plan as keyof typeof limits])
+  for (const { remaining } of verdicts) expect(remaining).toBeGreaterThanOrEqual(0)
+})
+
+test('several processes one after the other also admit exactly the limit', async () => {
+  const limiters = Array.from({ length: 3 }, () => createRateLimiter({ db, clock, limits }))
+  let admitted = 0
+  for (let turn = 0; turn < 500; turn++) {
+    for (const limiter of limiters) if ((await limiter.take({ accountId, plan: 'pro' })).allowed) admitted += 1
+  }
+  expect(admitted).toBe(1_000)
+})
+
+test('several processes that come late see what the others have used', async () => {
+  const early = createRateLimiter({ db, clock, limits })
+  for (let sent = 0; sent < 9; sent++) await early.take({ accountId, plan: 'free' })
+  const late = createRateLimiter({ db, clock, limits })
+  expect(await late.take({ accountId, plan: 'free' })).toMatchObject({ allowed: true, remaining: 0 })
+  expect(await early.take({ accountId, plan: 'free' })).toMatchObject({ allowed: false })
 })
 
 test('a lease is cut at the limit, and nothing comes after it', async () => {

@@ -57,7 +57,7 @@ const anyJson = fc.letrec((tie) => ({
 /** Bytes: many in a long text, or many long texts in one. */
 const anySlice = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1_000, max: 8_000 }))
 
-test('is what JSON.parse makes of it, long texts or not, wherever the slices end', async () => {
+test('a body is what JSON.parse makes of it, long texts or not, wherever the slices end', async () => {
   await fc.assert(
     fc.asyncProperty(anyJson, fc.constantFrom(0, 2), anySlice, async (value, blanks, size) => {
       const json = Buffer.from(JSON.stringify(value, null, blanks).toWellFormed())
@@ -154,7 +154,7 @@ test.each([
     {},
     'payload_too_large: The body has more than 8192 bytes in the name of a field: send less at once.',
   ],
-])('is bounded in %s', async (_, json, changed, refusal) => {
+])('a body is bounded in %s', async (_, json, changed, refusal) => {
   expect(await refusalOf(json, changed)).toBe(refusal)
 })
 

@@ -74,7 +74,7 @@ describe('what is no request', () => {
     expect(await refused(url, bytes)).toMatchObject({ status: 408, code: 'request_timeout' })
   })
 
-  test('behind an answer that has begun breaks it off and is not mixed into it', async () => {
+  test('what is no request behind an answer that has begun breaks it off and is not mixed into it', async () => {
     const { address } = await serve((_req, res) => {
       res.writeHead(200, { 'Content-Length': '100' })
       res.write('begun')
@@ -145,70 +145,68 @@ test.each(['0.0.0.0', ...(hasIpv6() ? ['::1'] : [])])('the URL of %s is one that
   expect(await (await fetch(url)).text()).toBe('hello')
 })
 
-describe('closing', () => {
-  test('lets a running request finish, tells its client, and takes no other', async () => {
-    const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>()
-    const server = await serve((_req, res) => arrive(() => void res.end('finished')))
-    const answering = fetch(server.url)
-    const finish = await arrived
+test('closing lets a running request finish, tells its client, and takes no other', async () => {
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>()
+  const server = await serve((_req, res) => arrive(() => void res.end('finished')))
+  const answering = fetch(server.url)
+  const finish = await arrived
 
-    const closing = server.close(10_000)
-    await expect(fetch(server.url)).rejects.toThrow()
-    finish()
-    const answer = await answering
+  const closing = server.close(10_000)
+  await expect(fetch(server.url)).rejects.toThrow()
+  finish()
+  const answer = await answering
 
-    expect(answer.headers.get('connection')).toBe('close')
-    expect(await answer.text()).toBe('finished')
-    await closing
-    expect(server.close(10_000)).toBe(closing)
+  expect(answer.headers.get('connection')).toBe('close')
+  expect(await answer.text()).toBe('finished')
+  await closing
+  expect(server.close(10_000)).toBe(closing)
+})
+
+test('closing does not wait for connections without a request', async () => {
+  const server = await serve()
+  const silent = await connected(server.address.port)
+  const half = await connected(server.address.port)
+  half.write('GET / HTTP/1.1\r\nHo')
+  const kept = await connected(server.address.port)
+  kept.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(kept, 'data')
+
+  const ends = [silent, half, kept].map(whenClosed)
+  // Long enough for the test to fail if it waited.
+  await server.close(60_000)
+
+  await Promise.all(ends)
+})
+
+test('closing also ends a connection whose answer had begun without saying so', async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<() => void>()
+  const server = await serve((_req, res) => {
+    res.writeHead(200, { 'Content-Length': '4' })
+    res.write('be')
+    begin(() => void res.end('gn'))
   })
+  const socket = await connected(server.address.port)
+  const closed = whenClosed(socket.resume())
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const finish = await begun
 
-  test('does not wait for connections without a request', async () => {
-    const server = await serve()
-    const silent = await connected(server.address.port)
-    const half = await connected(server.address.port)
-    half.write('GET / HTTP/1.1\r\nHo')
-    const kept = await connected(server.address.port)
-    kept.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    await once(kept, 'data')
+  const closing = server.close(60_000)
+  finish()
 
-    const ends = [silent, half, kept].map(whenClosed)
-    // Long enough for the test to fail if it waited.
-    await server.close(60_000)
+  await Promise.all([closing, closed])
+})
 
-    await Promise.all(ends)
-  })
+test('closing breaks what is not finished at the deadline', async () => {
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
+  const server = await serve(() => arrive())
+  const answering = fetch(server.url)
+  // Listened to at once, since it may fail before it is awaited.
+  const broken = expect(answering).rejects.toThrow()
+  await arrived
 
-  test('also ends a connection whose answer had begun without saying so', async () => {
-    const { promise: begun, resolve: begin } = Promise.withResolvers<() => void>()
-    const server = await serve((_req, res) => {
-      res.writeHead(200, { 'Content-Length': '4' })
-      res.write('be')
-      begin(() => void res.end('gn'))
-    })
-    const socket = await connected(server.address.port)
-    const closed = whenClosed(socket.resume())
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    const finish = await begun
+  await server.close(20)
 
-    const closing = server.close(60_000)
-    finish()
-
-    await Promise.all([closing, closed])
-  })
-
-  test('breaks what is not finished at the deadline', async () => {
-    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
-    const server = await serve(() => arrive())
-    const answering = fetch(server.url)
-    // Listened to at once, since it may fail before it is awaited.
-    const broken = expect(answering).rejects.toThrow()
-    await arrived
-
-    await server.close(20)
-
-    await broken
-  })
+  await broken
 })
 
 async function connected(port: number): Promise<Socket> {

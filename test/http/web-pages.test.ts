@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createWebPages, type WebPages } from '../../server/campaigns/web-pages.ts'
 import { createHttpApp } from '../../server/http/express-app.ts'
 import { type HttpServer, listen } from '../../server/http/server.ts'
@@ -74,130 +74,126 @@ async function emailOf(id: string): Promise<{ id: string; path: string }> {
   return { id: email.id, path: pathOf(world.means.webUrl({ accountId: world.account, emailId: email.id })) }
 }
 
-describe('the link to read a message in a browser', () => {
-  test('shows it as this person got it, where nothing of it can act, and no search engine lists it', async () => {
-    const { path, id } = await emailOf(await sent())
-    const page = await get(path)
-    expect(page.status).toBe(200)
-    expect(page.body).toContain('<h1>Hello Ada ada@example.org')
-    expect(page.body).toContain(`href="https://mail.example${path}"`)
-    const from = { emailId: id, position: 0, accountId: world.account, address: 'ada@example.org' }
-    expect(page.body).toContain(`href="${world.means.unsubscribeUrl(from)}"`)
-    const policy = page.headers.get('content-security-policy') ?? ''
-    expect(policy.split('; ')).toEqual(
-      expect.arrayContaining([
-        'sandbox allow-popups allow-popups-to-escape-sandbox',
-        "default-src 'none'",
-        "form-action 'none'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-      ]),
-    )
-    expect(policy).not.toMatch(/script|allow-same-origin|allow-forms|allow-top/)
-    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(page.headers.get('x-robots-tag')).toBe('noindex')
-    expect(page.headers.get('referrer-policy')).toBe('no-referrer')
-    expect(page.headers.get('cache-control')).toBe('no-store')
-  })
-
-  test('shows a test of a campaign, and text as text', async () => {
-    const { campaigns, db, live } = world
-    const { id } = await campaigns.create(db, live, {
-      ...{ name: 'News', from: 'Shop <hello@shop.test>', audienceId: audience, subject: '<i>Spring</i>' },
-      content: { text: '<b>{{ contact.email }}</b> {{ webUrl }}' },
-    })
-    const [emailId = ''] = await campaigns.test(db, live, id, { to: ['me@shop.test'] })
-    const page = await get(pathOf(world.means.webUrl({ accountId: world.account, emailId })))
-    expect(page.status).toBe(200)
-    expect(page.body).toContain('&lt;b&gt;me@shop.test&lt;/b&gt;')
-    expect(page.body).toContain('<h1>&lt;i&gt;Spring&lt;/i&gt;</h1>')
-    expect(page.headers.get('content-security-policy')).not.toContain('unsafe-inline')
-  })
-
-  test('says plainly that a message is gone with its campaign or its email, and that a link is not whole', async () => {
-    const id = await sent()
-    const { path } = await emailOf(id)
-    await world.campaigns.cancel(world.db, world.live, id).catch(() => undefined)
-    await world.db.updateTable('campaigns').set({ deleted_at: new Date() }).where('id', '=', id).execute()
-    const deleted = await get(path)
-    expect(deleted.status).toBe(410)
-    expect(deleted.body).toContain('This message is not available')
-    expect(deleted.body).not.toContain('Hello')
-    const expired = { accountId: world.account, emailId: newId('email', new Date()) }
-    expect((await get(pathOf(world.means.webUrl(expired)))).status).toBe(410)
-    const other = await emailOf(await sent())
-    const stranger = { accountId: world.stranger, emailId: other.id }
-    expect((await get(pathOf(world.means.webUrl(stranger)))).status).toBe(410)
-    expect((await get(`${path.slice(0, -1)}A`)).status).toBe(404)
-    // A token for one purpose is none for another.
-    expect((await get(path.replace('/w/', '/a/'))).status).toBe(404)
-    expect((await get(path, { method: 'POST' })).status).toBe(405)
-  })
+test('the link to read a message in a browser shows it as this person got it, where nothing of it can act, and no search engine lists it', async () => {
+  const { path, id } = await emailOf(await sent())
+  const page = await get(path)
+  expect(page.status).toBe(200)
+  expect(page.body).toContain('<h1>Hello Ada ada@example.org')
+  expect(page.body).toContain(`href="https://mail.example${path}"`)
+  const from = { emailId: id, position: 0, accountId: world.account, address: 'ada@example.org' }
+  expect(page.body).toContain(`href="${world.means.unsubscribeUrl(from)}"`)
+  const policy = page.headers.get('content-security-policy') ?? ''
+  expect(policy.split('; ')).toEqual(
+    expect.arrayContaining([
+      'sandbox allow-popups allow-popups-to-escape-sandbox',
+      "default-src 'none'",
+      "form-action 'none'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ]),
+  )
+  expect(policy).not.toMatch(/script|allow-same-origin|allow-forms|allow-top/)
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(page.headers.get('x-robots-tag')).toBe('noindex')
+  expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+  expect(page.headers.get('cache-control')).toBe('no-store')
 })
 
-describe('the page of a public campaign', () => {
-  test('has the fallbacks for a person, no link of anybody, and is rendered once', async () => {
-    const id = await sent({ archive: 'public' })
-    const { archiveUrl } = await world.campaigns.get(world.db, world.live, id)
-    rendered = 0
-    const [page] = await Promise.all([get(pathOf(archiveUrl)), get(pathOf(archiveUrl))])
-    expect(page.status).toBe(200)
-    expect(page.body).toContain('<h1>Hello friend  free</h1>')
-    for (const own of ['Ada', 'ada@', person, '/u/', '/w/']) expect(page.body).not.toContain(own)
-    expect(page.body).toContain(`<a href="${archiveUrl}">web</a> <a href="${archiveUrl}/unsubscribe">out</a>`)
-    expect(page.headers.get('x-robots-tag')).toBeNull()
-    expect(page.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups/)
-    await get(pathOf(archiveUrl))
-    expect(rendered).toBe(1)
+test('the link to read a message in a browser shows a test of a campaign, and text as text', async () => {
+  const { campaigns, db, live } = world
+  const { id } = await campaigns.create(db, live, {
+    ...{ name: 'News', from: 'Shop <hello@shop.test>', audienceId: audience, subject: '<i>Spring</i>' },
+    content: { text: '<b>{{ contact.email }}</b> {{ webUrl }}' },
+  })
+  const [emailId = ''] = await campaigns.test(db, live, id, { to: ['me@shop.test'] })
+  const page = await get(pathOf(world.means.webUrl({ accountId: world.account, emailId })))
+  expect(page.status).toBe(200)
+  expect(page.body).toContain('&lt;b&gt;me@shop.test&lt;/b&gt;')
+  expect(page.body).toContain('<h1>&lt;i&gt;Spring&lt;/i&gt;</h1>')
+  expect(page.headers.get('content-security-policy')).not.toContain('unsafe-inline')
+})
 
-    for (const end of ['/unsubscribe', '/unsubscribe/preferences']) {
-      const link = await get(pathOf(archiveUrl) + end)
-      expect(link.status).toBe(200)
-      expect(link.body).toContain('Use the link in your own email')
-      expect(link.body).not.toContain('<form')
-    }
+test('the link to read a message in a browser says plainly that a message is gone with its campaign or its email, and that a link is not whole', async () => {
+  const id = await sent()
+  const { path } = await emailOf(id)
+  await world.campaigns.cancel(world.db, world.live, id).catch(() => undefined)
+  await world.db.updateTable('campaigns').set({ deleted_at: new Date() }).where('id', '=', id).execute()
+  const deleted = await get(path)
+  expect(deleted.status).toBe(410)
+  expect(deleted.body).toContain('This message is not available')
+  expect(deleted.body).not.toContain('Hello')
+  const expired = { accountId: world.account, emailId: newId('email', new Date()) }
+  expect((await get(pathOf(world.means.webUrl(expired)))).status).toBe(410)
+  const other = await emailOf(await sent())
+  const stranger = { accountId: world.stranger, emailId: other.id }
+  expect((await get(pathOf(world.means.webUrl(stranger)))).status).toBe(410)
+  expect((await get(`${path.slice(0, -1)}A`)).status).toBe(404)
+  // A token for one purpose is none for another.
+  expect((await get(path.replace('/w/', '/a/'))).status).toBe(404)
+  expect((await get(path, { method: 'POST' })).status).toBe(405)
+})
+
+test('the page of a public campaign has the fallbacks for a person, no link of anybody, and is rendered once', async () => {
+  const id = await sent({ archive: 'public' })
+  const { archiveUrl } = await world.campaigns.get(world.db, world.live, id)
+  rendered = 0
+  const [page] = await Promise.all([get(pathOf(archiveUrl)), get(pathOf(archiveUrl))])
+  expect(page.status).toBe(200)
+  expect(page.body).toContain('<h1>Hello friend  free</h1>')
+  for (const own of ['Ada', 'ada@', person, '/u/', '/w/']) expect(page.body).not.toContain(own)
+  expect(page.body).toContain(`<a href="${archiveUrl}">web</a> <a href="${archiveUrl}/unsubscribe">out</a>`)
+  expect(page.headers.get('x-robots-tag')).toBeNull()
+  expect(page.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups/)
+  await get(pathOf(archiveUrl))
+  expect(rendered).toBe(1)
+
+  for (const end of ['/unsubscribe', '/unsubscribe/preferences']) {
+    const link = await get(pathOf(archiveUrl) + end)
+    expect(link.status).toBe(200)
+    expect(link.body).toContain('Use the link in your own email')
+    expect(link.body).not.toContain('<form')
+  }
+})
+
+test('the page of a public campaign is there once it has started, as long as it is public, and not listed in test mode', async () => {
+  const { campaigns, db, live, account } = world
+  const draft = await campaigns.create(db, live, {
+    ...{ name: 'News', from: 'Shop <hello@shop.test>', audienceId: audience, subject: 'Spring' },
+    ...{ content: { html }, archive: 'public' },
+  })
+  const path = pathOf(draft.archiveUrl)
+  expect((await get(path)).status).toBe(410)
+  await campaigns.send(db, live, draft.id, null)
+  await world.run()
+  expect((await get(path)).status).toBe(200)
+
+  expect(await campaigns.update(db, live, draft.id, { archive: 'none' })).toMatchObject({ archiveUrl: null })
+  expect((await get(path)).status).toBe(410)
+  await campaigns.update(db, live, draft.id, { archive: 'public' })
+  expect((await get(path)).status).toBe(200)
+  await expect(campaigns.update(db, live, draft.id, { archive: 'none', name: 'Old' })).rejects.toMatchObject({
+    code: 'campaign_state',
   })
 
-  test('is there once it has started, as long as it is public, and not listed in test mode', async () => {
-    const { campaigns, db, live, account } = world
-    const draft = await campaigns.create(db, live, {
-      ...{ name: 'News', from: 'Shop <hello@shop.test>', audienceId: audience, subject: 'Spring' },
-      ...{ content: { html }, archive: 'public' },
-    })
-    const path = pathOf(draft.archiveUrl)
-    expect((await get(path)).status).toBe(410)
-    await campaigns.send(db, live, draft.id, null)
-    await world.run()
-    expect((await get(path)).status).toBe(200)
+  const tried = await sent({ archive: 'public' }, testing(account))
+  const { archiveUrl } = await campaigns.get(db, testing(account), tried)
+  expect((await get(pathOf(archiveUrl))).headers.get('x-robots-tag')).toBe('noindex')
+})
 
-    expect(await campaigns.update(db, live, draft.id, { archive: 'none' })).toMatchObject({ archiveUrl: null })
-    expect((await get(path)).status).toBe(410)
-    await campaigns.update(db, live, draft.id, { archive: 'public' })
-    expect((await get(path)).status).toBe(200)
-    await expect(campaigns.update(db, live, draft.id, { archive: 'none', name: 'Old' })).rejects.toMatchObject({
-      code: 'campaign_state',
-    })
-
-    const tried = await sent({ archive: 'public' }, testing(account))
-    const { archiveUrl } = await campaigns.get(db, testing(account), tried)
-    expect((await get(pathOf(archiveUrl))).headers.get('x-robots-tag')).toBe('noindex')
+test('the page of a public campaign is to be tried again when it cannot be rendered for nobody now, and is not kept like that', async () => {
+  const id = await sent({
+    archive: 'public',
+    content: {
+      html: '{% if contact.id == null %}{% for i in (1..1000000000) %}x{% endfor %}{% endif %}',
+    },
   })
-
-  test('is to be tried again when it cannot be rendered for nobody now, and is not kept like that', async () => {
-    const id = await sent({
-      archive: 'public',
-      content: {
-        html: '{% if contact.id == null %}{% for i in (1..1000000000) %}x{% endfor %}{% endif %}',
-      },
-    })
-    const { archiveUrl } = await world.campaigns.get(world.db, world.live, id)
-    rendered = 0
-    for (const times of [1, 2]) {
-      const page = await get(pathOf(archiveUrl))
-      expect([page.status, page.headers.get('retry-after')]).toEqual([503, '10'])
-      expect(rendered).toBe(times)
-    }
-  })
+  const { archiveUrl } = await world.campaigns.get(world.db, world.live, id)
+  rendered = 0
+  for (const times of [1, 2]) {
+    const page = await get(pathOf(archiveUrl))
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '10'])
+    expect(rendered).toBe(times)
+  }
 })
 
 test('of one account four pages are read at once, and the next one when one of them was', async () => {

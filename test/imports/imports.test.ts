@@ -22,7 +22,7 @@ afterAll(() => world.end())
 const nobody = { firstName: null, lastName: null, status: 'active', properties: {} }
 
 describe('a file', () => {
-  test('is read by usual names of columns and keys of properties, each cell by its type', async () => {
+  test('a file is read by usual names of columns and keys of properties, each cell by its type', async () => {
     const file = [
       'E-Mail;First Name;Last_Name;plan;seats;vip;born;Colour',
       'ada@example.com;Ada;Lovelace;pro;2.5;Yes;1815-12-10;red',
@@ -52,7 +52,7 @@ describe('a file', () => {
     ])
   })
 
-  test('is read as its columns are mapped', async () => {
+  test('a file is read as its columns are mapped', async () => {
     const mapping = { Kunde: 'email', Tarif: 'properties.plan', email: 'ignore', Wer: 'name' }
     const file = 'Kunde\tTarif\temail\tWer\nm1@example.com\tpro\tx\tAda King Lovelace\nm2@example.com\t\t\tBo\n'
     const { audienceId } = await world.run(file, { columns: mapping, status: 'unsubscribed' })
@@ -85,13 +85,13 @@ describe('a file', () => {
     expect(data.every(({ status }) => status !== 'uploading')).toBe(true)
   })
 
-  test('for an audience that is not there, or of another account, is refused', async () => {
+  test('a file for an audience that is not there, or of another account, is refused', async () => {
     const { db, stranger, audiences, upload } = world
     const theirs = await audiences.create(db, live(stranger), { name: 'Theirs' })
     expect(await refusal(upload('email\n', { audienceId: theirs.id }))).toBe('audience_not_found')
   })
 
-  test('in pieces of any size and in any encoding is the same file', async () => {
+  test('a file in pieces of any size and in any encoding is the same file', async () => {
     const text = 'email,plan\nz1@example.com,Müller €\nz2@example.com,naïve\n'
     const utf16 = Buffer.from(`\ufeff${text}`, 'utf16le')
     const files: [string, Buffer, object][] = [
@@ -121,208 +121,200 @@ describe('a file', () => {
   })
 })
 
-describe('rows', () => {
-  test('that are wrong are counted and shown with their reason, and the others are taken', async () => {
-    const file = [
-      'email,first_name,seats,status',
-      'r1@example.com,Ada,1,active',
-      'no address,Ada,1,',
-      ',Ada,1,',
-      'r2@example.com,Ada,many,',
-      'r3@example.com,Ada',
-      'r4@example.com,Ada,1,,5',
-      'r5@example.com,Ada,1,gone',
-      'r6@example.com,"A\u0000da",1,',
-      `r7@example.com,${'x'.repeat(201)},1,`,
-      '=cmd()@x,"=HYPERLINK(""http://x"")",-1,',
-      '"r8@example.com","Ada, ""the first""\nof all",3,',
-    ].join('\n')
-    const found = await world.run(file)
-    expect(found).toMatchObject({ status: 'completed', rowsRead: 11, created: 2, failed: 9 })
-    const rows = await world.failedRows(found.id)
-    expect(rows[0]).toBe('email,first_name,seats,status,import_row,import_reason')
-    expect(rows).toHaveLength(10)
-    expect(rows.find((row) => row.includes('no address,'))).toMatch(/,2,the address is not an email address$/)
-    expect(rows.find((row) => row.startsWith('r2@'))).toMatch(/,4,"seats must be a number, such as 12.5"$/)
-    expect(rows.find((row) => row.startsWith('r3@'))).toMatch(/the row has 2 cells, and the head has 4/)
-    expect(rows.find((row) => row.includes('HYPERLINK'))).toMatch(
-      /^'=cmd\(\)@x,"'=HYPERLINK\(""http:\/\/x""\)",-1,,10,/,
-    )
-    expect((await world.people(found.audienceId)).at(-1)).toMatchObject({ firstName: 'Ada, "the first"\nof all' })
-  })
-
-  test('are separated by any line breaks, also mixed ones, and empty lines are none', async () => {
-    const found = await world.run('email\r\n\r\nl1@example.com\nl2@example.com\rl3@example.com\n\n\r\n')
-    expect(found).toMatchObject({ status: 'completed', rowsRead: 3, created: 3 })
-    expect(found.bytesRead).toBe(found.bytes)
-  })
-
-  test('with one address are one contact, in one batch and in several', async () => {
-    const names = ['Ada', 'Eve', 'Eve', 'Ida', 'Ida', 'Una']
-    const file = ['email,first_name', ...names.map((name, n) => `${n % 2 ? 'D1' : 'd1'}@example.com,${name}`)].join(
-      '\n',
-    )
-    const updated = await world.run(file, { conflict: 'update' })
-    expect(updated).toMatchObject({ rowsRead: 6, created: 1, updated: 3, skipped: 2 })
-    expect(await world.people(updated.audienceId)).toEqual([{ ...nobody, email: 'd1@example.com', firstName: 'Una' }])
-    const skipped = await world.run(file.replaceAll(/d1@/gi, 'd2@'))
-    expect(skipped).toMatchObject({ rowsRead: 6, created: 1, updated: 0, skipped: 5 })
-    expect(await world.people(skipped.audienceId)).toMatchObject([{ firstName: 'Ada' }])
-  })
-
-  test('behind a quotation mark that is not closed end the import, and those before stay', async () => {
-    const before = 'email,plan\nq1@example.com,a\nq2@example.com,b\n'
-    const open = await world.run(`${before}q3@example.com,"x\nq4@example.com,b`)
-    expect(open).toMatchObject({ status: 'failed', created: 2, rowsRead: 2 })
-    expect(open.failureReason).toMatch(/^behind row 2: Quote Not Closed/)
-    const huge = await world.run(`${before}q3@example.com,"${'x'.repeat(importLimits.rowCharacters + 10)}`)
-    expect(huge).toMatchObject({ status: 'failed', rowsRead: 2, created: 2 })
-    expect(huge.failureReason).toContain('quotation mark')
-  })
-
-  test('of people who unsubscribed or bounced go to the suppression list, and are no subscribers', async () => {
-    const { db, account, subscribers } = world
-    const file = 'email,status\nu1@example.com,unsubscribed\nu2@example.com,cleaned\nu3@example.com,subscribed\n'
-    const found = await world.run(file)
-    expect(found).toMatchObject({ rowsRead: 3, created: 1, suppressed: 2 })
-    const suppressions = createSuppressionService(world)
-    expect(await suppressions.get(db, account, 'u1@example.com')).toMatchObject({
-      reason: 'unsubscribe',
-      source: 'api',
-    })
-    expect(await suppressions.get(db, account, 'u2@example.com')).toMatchObject({ reason: 'hard_bounce' })
-    expect((await subscribers.list(db, account, { email: 'u1@example.com', limit: 1 })).data).toEqual([])
-    const test = await world.run(file, { mode: 'test' })
-    expect(test).toMatchObject({ rowsRead: 3, skipped: 0, created: 1, suppressed: 0, failed: 2 })
-    expect((await world.failedRows(test.id, 'test'))[1]).toContain('needs a live key')
-  })
-
-  test('of an export of Mailchimp or Listmonk are known by their head', async () => {
-    const { db, account } = world
-    const suppressions = createSuppressionService(world)
-    const gone = 'Email Address,First Name,Last Name,UNSUB_TIME,LEID\nmc1@example.com,Ada,L,2026-01-01 10:00:00,1\n'
-    expect(await world.run(gone)).toMatchObject({ created: 0, suppressed: 1 })
-    expect(await suppressions.get(db, account, 'mc1@example.com')).toMatchObject({ reason: 'unsubscribe' })
-    const cleaned = gone.replace('UNSUB_TIME', 'CLEAN_TIME').replace('mc1', 'mc2')
-    expect(await world.run(cleaned)).toMatchObject({ created: 0, suppressed: 1 })
-    expect(await suppressions.get(db, account, 'mc2@example.com')).toMatchObject({ reason: 'hard_bounce' })
-    const listmonk = [
-      'uuid,email,name,attributes,status,created_at,updated_at',
-      'x,lm1@example.com,Ada Lovelace,"{""plan"": ""pro"", ""seats"": 3, ""city"": ""London""}",enabled,,',
-      'y,lm2@example.com,Bo,{},blocklisted,,',
-    ].join('\n')
-    const found = await world.run(listmonk)
-    expect(found).toMatchObject({ created: 1, suppressed: 1, failed: 0 })
-    expect(await world.people(found.audienceId)).toEqual([
-      {
-        email: 'lm1@example.com',
-        firstName: 'Ada',
-        lastName: 'Lovelace',
-        status: 'active',
-        properties: { plan: 'pro', seats: 3 },
-      },
-    ])
-  })
+test('rows that are wrong are counted and shown with their reason, and the others are taken', async () => {
+  const file = [
+    'email,first_name,seats,status',
+    'r1@example.com,Ada,1,active',
+    'no address,Ada,1,',
+    ',Ada,1,',
+    'r2@example.com,Ada,many,',
+    'r3@example.com,Ada',
+    'r4@example.com,Ada,1,,5',
+    'r5@example.com,Ada,1,gone',
+    'r6@example.com,"A\u0000da",1,',
+    `r7@example.com,${'x'.repeat(201)},1,`,
+    '=cmd()@x,"=HYPERLINK(""http://x"")",-1,',
+    '"r8@example.com","Ada, ""the first""\nof all",3,',
+  ].join('\n')
+  const found = await world.run(file)
+  expect(found).toMatchObject({ status: 'completed', rowsRead: 11, created: 2, failed: 9 })
+  const rows = await world.failedRows(found.id)
+  expect(rows[0]).toBe('email,first_name,seats,status,import_row,import_reason')
+  expect(rows).toHaveLength(10)
+  expect(rows.find((row) => row.includes('no address,'))).toMatch(/,2,the address is not an email address$/)
+  expect(rows.find((row) => row.startsWith('r2@'))).toMatch(/,4,"seats must be a number, such as 12.5"$/)
+  expect(rows.find((row) => row.startsWith('r3@'))).toMatch(/the row has 2 cells, and the head has 4/)
+  expect(rows.find((row) => row.includes('HYPERLINK'))).toMatch(/^'=cmd\(\)@x,"'=HYPERLINK\(""http:\/\/x""\)",-1,,10,/)
+  expect((await world.people(found.audienceId)).at(-1)).toMatchObject({ firstName: 'Ada, "the first"\nof all' })
 })
 
-describe('an import', () => {
-  const many = (name: string, count: number) =>
-    ['email', ...Array.from({ length: count }, (_, n) => `${name}-${n}@example.com`)].join('\n')
+test('rows are separated by any line breaks, also mixed ones, and empty lines are none', async () => {
+  const found = await world.run('email\r\n\r\nl1@example.com\nl2@example.com\rl3@example.com\n\n\r\n')
+  expect(found).toMatchObject({ status: 'completed', rowsRead: 3, created: 3 })
+  expect(found.bytesRead).toBe(found.bytes)
+})
 
-  test('causes the events of its rows, or none where it shall not', async () => {
-    const { outbox, startWorker, upload, ended, emitted } = world
-    await emitted()
-    for (const events of ['true', 'false'] as const) {
-      const { id } = await upload(many(`events-${events}`, 3), { events })
-      const worker = startWorker({ outbox })
-      await ended(id)
-      await worker.stop()
-      const types = (await emitted()).map(([type]) => type)
-      expect(types).toHaveLength(events === 'true' ? 6 : 0)
-    }
+test('rows with one address are one contact, in one batch and in several', async () => {
+  const names = ['Ada', 'Eve', 'Eve', 'Ida', 'Ida', 'Una']
+  const file = ['email,first_name', ...names.map((name, n) => `${n % 2 ? 'D1' : 'd1'}@example.com,${name}`)].join('\n')
+  const updated = await world.run(file, { conflict: 'update' })
+  expect(updated).toMatchObject({ rowsRead: 6, created: 1, updated: 3, skipped: 2 })
+  expect(await world.people(updated.audienceId)).toEqual([{ ...nobody, email: 'd1@example.com', firstName: 'Una' }])
+  const skipped = await world.run(file.replaceAll(/d1@/gi, 'd2@'))
+  expect(skipped).toMatchObject({ rowsRead: 6, created: 1, updated: 0, skipped: 5 })
+  expect(await world.people(skipped.audienceId)).toMatchObject([{ firstName: 'Ada' }])
+})
+
+test('rows behind a quotation mark that is not closed end the import, and those before stay', async () => {
+  const before = 'email,plan\nq1@example.com,a\nq2@example.com,b\n'
+  const open = await world.run(`${before}q3@example.com,"x\nq4@example.com,b`)
+  expect(open).toMatchObject({ status: 'failed', created: 2, rowsRead: 2 })
+  expect(open.failureReason).toMatch(/^behind row 2: Quote Not Closed/)
+  const huge = await world.run(`${before}q3@example.com,"${'x'.repeat(importLimits.rowCharacters + 10)}`)
+  expect(huge).toMatchObject({ status: 'failed', rowsRead: 2, created: 2 })
+  expect(huge.failureReason).toContain('quotation mark')
+})
+
+test('rows of people who unsubscribed or bounced go to the suppression list, and are no subscribers', async () => {
+  const { db, account, subscribers } = world
+  const file = 'email,status\nu1@example.com,unsubscribed\nu2@example.com,cleaned\nu3@example.com,subscribed\n'
+  const found = await world.run(file)
+  expect(found).toMatchObject({ rowsRead: 3, created: 1, suppressed: 2 })
+  const suppressions = createSuppressionService(world)
+  expect(await suppressions.get(db, account, 'u1@example.com')).toMatchObject({
+    reason: 'unsubscribe',
+    source: 'api',
   })
+  expect(await suppressions.get(db, account, 'u2@example.com')).toMatchObject({ reason: 'hard_bounce' })
+  expect((await subscribers.list(db, account, { email: 'u1@example.com', limit: 1 })).data).toEqual([])
+  const test = await world.run(file, { mode: 'test' })
+  expect(test).toMatchObject({ rowsRead: 3, skipped: 0, created: 1, suppressed: 0, failed: 2 })
+  expect((await world.failedRows(test.id, 'test'))[1]).toContain('needs a live key')
+})
 
-  test('is gone on with by another worker where one has died, and no row is done twice', async () => {
-    const { startWorker, upload, ended, imports, db, scopeOf, moveClock, contacts, account } = world
-    const { id, audienceId } = await upload(many('killed', 100))
-    const { promise: some, resolve } = Promise.withResolvers<void>()
-    let batches = 0
-    // Hangs in the middle for ever, as a process that was killed.
-    const dead = startWorker({
-      batchRows: 7,
-      onBatch: () => {
-        if (++batches === 5) {
-          resolve()
-          throw new Error('killed')
-        }
-      },
-    })
-    await some
-    await dead.stop()
-    const middle = await imports.get(db, scopeOf(), id)
-    expect(middle.rowsRead).toBeGreaterThanOrEqual(35)
-    expect(middle.rowsRead).toBeLessThan(100)
-    moveClock(60_000)
-    const other = startWorker({ batchRows: 9 })
-    expect(await ended(id)).toMatchObject({ status: 'completed', rowsRead: 100, created: 100, skipped: 0 })
-    await other.stop()
-    expect((await contacts.list(db, account, audienceId, { limit: 101 })).data).toHaveLength(100)
-  })
+test('rows of an export of Mailchimp or Listmonk are known by their head', async () => {
+  const { db, account } = world
+  const suppressions = createSuppressionService(world)
+  const gone = 'Email Address,First Name,Last Name,UNSUB_TIME,LEID\nmc1@example.com,Ada,L,2026-01-01 10:00:00,1\n'
+  expect(await world.run(gone)).toMatchObject({ created: 0, suppressed: 1 })
+  expect(await suppressions.get(db, account, 'mc1@example.com')).toMatchObject({ reason: 'unsubscribe' })
+  const cleaned = gone.replace('UNSUB_TIME', 'CLEAN_TIME').replace('mc1', 'mc2')
+  expect(await world.run(cleaned)).toMatchObject({ created: 0, suppressed: 1 })
+  expect(await suppressions.get(db, account, 'mc2@example.com')).toMatchObject({ reason: 'hard_bounce' })
+  const listmonk = [
+    'uuid,email,name,attributes,status,created_at,updated_at',
+    'x,lm1@example.com,Ada Lovelace,"{""plan"": ""pro"", ""seats"": 3, ""city"": ""London""}",enabled,,',
+    'y,lm2@example.com,Bo,{},blocklisted,,',
+  ].join('\n')
+  const found = await world.run(listmonk)
+  expect(found).toMatchObject({ created: 1, suppressed: 1, failed: 0 })
+  expect(await world.people(found.audienceId)).toEqual([
+    {
+      email: 'lm1@example.com',
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      status: 'active',
+      properties: { plan: 'pro', seats: 3 },
+    },
+  ])
+})
 
-  test('that is canceled in the middle reads no more rows, and its counts are what was done', async () => {
-    const { startWorker, upload, imports, db, scopeOf, contacts, account } = world
-    const { id, audienceId } = await upload(many('canceled', 100))
-    const { promise: canceled, resolve } = Promise.withResolvers<void>()
-    let batches = 0
-    const worker = startWorker({
-      batchRows: 5,
-      onBatch: () => {
-        if (++batches === 3) void imports.cancel(db, scopeOf(), id).then(() => resolve())
-      },
-    })
-    await canceled
+const many = (name: string, count: number) =>
+  ['email', ...Array.from({ length: count }, (_, n) => `${name}-${n}@example.com`)].join('\n')
+
+test('an import causes the events of its rows, or none where it shall not', async () => {
+  const { outbox, startWorker, upload, ended, emitted } = world
+  await emitted()
+  for (const events of ['true', 'false'] as const) {
+    const { id } = await upload(many(`events-${events}`, 3), { events })
+    const worker = startWorker({ outbox })
+    await ended(id)
     await worker.stop()
-    const found = await imports.get(db, scopeOf(), id)
-    expect(found.status).toBe('canceled')
-    expect((await contacts.list(db, account, audienceId, { limit: 101 })).data).toHaveLength(found.created)
-    expect(found.rowsRead).toBe(found.created)
-    expect(await imports.cancel(db, scopeOf(), id)).toEqual(found)
-  })
+    const types = (await emitted()).map(([type]) => type)
+    expect(types).toHaveLength(events === 'true' ? 6 : 0)
+  }
+})
 
-  test('into an audience that was deleted fails and says so', async () => {
-    const { db, account, audiences, upload, startWorker, ended } = world
-    const { id, audienceId } = await upload(many('nowhere', 5))
-    await audiences.delete(db, { accountId: account, mode: 'live' }, audienceId)
-    const worker = startWorker()
-    expect(await ended(id)).toMatchObject({ status: 'failed', failureReason: 'the audience was deleted', rowsRead: 0 })
-    await worker.stop()
+test('an import is gone on with by another worker where one has died, and no row is done twice', async () => {
+  const { startWorker, upload, ended, imports, db, scopeOf, moveClock, contacts, account } = world
+  const { id, audienceId } = await upload(many('killed', 100))
+  const { promise: some, resolve } = Promise.withResolvers<void>()
+  let batches = 0
+  // Hangs in the middle for ever, as a process that was killed.
+  const dead = startWorker({
+    batchRows: 7,
+    onBatch: () => {
+      if (++batches === 5) {
+        resolve()
+        throw new Error('killed')
+      }
+    },
   })
+  await some
+  await dead.stop()
+  const middle = await imports.get(db, scopeOf(), id)
+  expect(middle.rowsRead).toBeGreaterThanOrEqual(35)
+  expect(middle.rowsRead).toBeLessThan(100)
+  moveClock(60_000)
+  const other = startWorker({ batchRows: 9 })
+  expect(await ended(id)).toMatchObject({ status: 'completed', rowsRead: 100, created: 100, skipped: 0 })
+  await other.stop()
+  expect((await contacts.list(db, account, audienceId, { limit: 101 })).data).toHaveLength(100)
+})
 
-  test('is seen by its account and mode alone, and five of an account may be unfinished', async () => {
-    const { db, stranger, imports, upload, scopeOf, clock } = world
-    const uploads = await Promise.all(Array.from({ length: 5 }, () => upload(many('waiting', 2))))
-    expect(await refusal(upload('email\n'))).toBe('conflict')
-    const [first] = uploads
-    const id = first?.id ?? ''
-    for (const scope of [scopeOf('test'), scopeOf('live', stranger)]) {
-      expect(await refusal(imports.get(db, scope, id))).toBe('not_found')
-      expect(await refusal(imports.cancel(db, scope, id))).toBe('not_found')
-      expect(await refusal(imports.failedRows(db, scope, id))).toBe('not_found')
-    }
-    for (const one of uploads) await imports.cancel(db, scopeOf(), one.id)
-    await deleteEndedImports({ db, clock })
-    expect(await db.selectFrom('import_chunks').select('position').where('import_id', '=', id).execute()).toEqual([])
+test('an import that is canceled in the middle reads no more rows, and its counts are what was done', async () => {
+  const { startWorker, upload, imports, db, scopeOf, contacts, account } = world
+  const { id, audienceId } = await upload(many('canceled', 100))
+  const { promise: canceled, resolve } = Promise.withResolvers<void>()
+  let batches = 0
+  const worker = startWorker({
+    batchRows: 5,
+    onBatch: () => {
+      if (++batches === 3) void imports.cancel(db, scopeOf(), id).then(() => resolve())
+    },
   })
+  await canceled
+  await worker.stop()
+  const found = await imports.get(db, scopeOf(), id)
+  expect(found.status).toBe('canceled')
+  expect((await contacts.list(db, account, audienceId, { limit: 101 })).data).toHaveLength(found.created)
+  expect(found.rowsRead).toBe(found.created)
+  expect(await imports.cancel(db, scopeOf(), id)).toEqual(found)
+})
 
-  test('whose file breaks off leaves nothing', async () => {
-    const { db, account, audiences, imports, scopeOf } = world
-    const { id: audienceId } = await audiences.create(db, live(account), { name: 'News' })
-    async function* broken() {
-      yield Buffer.from(many('broken', 20_000))
-      throw new Error('the client is gone')
-    }
-    await expect(imports.create(db, scopeOf(), { audienceId }, broken())).rejects.toThrow('the client is gone')
-    const { data } = await imports.list(db, scopeOf(), { limit: 100 })
-    expect(data.filter((one) => one.audienceId === audienceId)).toEqual([])
-  })
+test('an import into an audience that was deleted fails and says so', async () => {
+  const { db, account, audiences, upload, startWorker, ended } = world
+  const { id, audienceId } = await upload(many('nowhere', 5))
+  await audiences.delete(db, { accountId: account, mode: 'live' }, audienceId)
+  const worker = startWorker()
+  expect(await ended(id)).toMatchObject({ status: 'failed', failureReason: 'the audience was deleted', rowsRead: 0 })
+  await worker.stop()
+})
+
+test('an import is seen by its account and mode alone, and five of an account may be unfinished', async () => {
+  const { db, stranger, imports, upload, scopeOf, clock } = world
+  const uploads = await Promise.all(Array.from({ length: 5 }, () => upload(many('waiting', 2))))
+  expect(await refusal(upload('email\n'))).toBe('conflict')
+  const [first] = uploads
+  const id = first?.id ?? ''
+  for (const scope of [scopeOf('test'), scopeOf('live', stranger)]) {
+    expect(await refusal(imports.get(db, scope, id))).toBe('not_found')
+    expect(await refusal(imports.cancel(db, scope, id))).toBe('not_found')
+    expect(await refusal(imports.failedRows(db, scope, id))).toBe('not_found')
+  }
+  for (const one of uploads) await imports.cancel(db, scopeOf(), one.id)
+  await deleteEndedImports({ db, clock })
+  expect(await db.selectFrom('import_chunks').select('position').where('import_id', '=', id).execute()).toEqual([])
+})
+
+test('an import whose file breaks off leaves nothing', async () => {
+  const { db, account, audiences, imports, scopeOf } = world
+  const { id: audienceId } = await audiences.create(db, live(account), { name: 'News' })
+  async function* broken() {
+    yield Buffer.from(many('broken', 20_000))
+    throw new Error('the client is gone')
+  }
+  await expect(imports.create(db, scopeOf(), { audienceId }, broken())).rejects.toThrow('the client is gone')
+  const { data } = await imports.list(db, scopeOf(), { limit: 100 })
+  expect(data.filter((one) => one.audienceId === audienceId)).toEqual([])
 })

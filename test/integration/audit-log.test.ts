@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { type AuditEntry, auditLogDays } from '../../contract/audit-log.ts'
 import { exampleId } from '../../contract/ids.ts'
@@ -34,86 +34,79 @@ async function newestOf(targetId: string): Promise<[AuditAction, AuditEntry['det
 
 const webhook = { url: 'http://127.0.0.1:9/hooks?token=secret-of-the-endpoint', events: ['contact.created' as const] }
 
-describe('has an entry', () => {
-  test('for each change of a webhook, and none of its secrets', async () => {
-    const created = await service.client.succeed(contract.webhooks.create, { body: webhook })
-    const params = { id: created.id }
-    await service.client.succeed(contract.webhooks.update, { params, body: { description: 'CRM', status: 'disabled' } })
-    await service.client.succeed(contract.webhooks.update, { params, body: { description: 'CRM' } })
-    const rotated = await service.client.succeed(contract.webhooks.rotateSecret, { params, body: {} })
-    await service.client.succeed(contract.webhooks.delete, { params })
-    const mode = 'live'
-    expect(await newestOf(created.id)).toEqual([
-      ['webhook.deleted', { mode }],
-      ['webhook.secret_rotated', { mode }],
-      ['webhook.updated', { mode, changes: 'description, status' }],
-      ['webhook.created', { mode }],
-    ])
-    const entries = await newest(4)
-    expect(entries.map(({ target }) => target.name)).toEqual(['CRM', 'CRM', '127.0.0.1:9', '127.0.0.1:9'])
-    for (const { actor, ipAddress } of entries) {
-      expect(actor).toEqual({ type: 'key', id: expect.stringMatching(/^key_/), name: 'A key' })
-      expect(ipAddress).toBe('127.0.0.1')
-    }
-    const rows = JSON.stringify(await service.database.db.selectFrom('audit_log').selectAll().execute())
-    for (const secret of [created.secret, rotated.secret, 'secret-of-the-endpoint', service.keys.live]) {
-      expect(rows).not.toContain(secret)
-    }
-  })
-
-  test('for a sending domain that comes, gets new keys and goes', async () => {
-    const { id } = await service.client.succeed(contract.domains.create, { body: { name: 'audited.test' } })
-    await service.client.succeed(contract.domains.rotateKeys, { params: { id }, body: {} })
-    await service.client.succeed(contract.domains.delete, { params: { id } })
-    expect(await newestOf(id)).toEqual([
-      ['domain.deleted', {}],
-      ['domain.keys_rotated', {}],
-      ['domain.created', {}],
-    ])
-    expect((await newest())[0]?.target).toEqual({ type: 'domain', id, name: 'audited.test' })
-  })
-
-  test('for what test keys change too, which says so', async () => {
-    const { id } = await service.client.as(service.keys.test).succeed(contract.webhooks.create, { body: webhook })
-    expect(await newestOf(id)).toEqual([['webhook.created', { mode: 'test' }]])
-  })
-
-  test('once for a request that is repeated', async () => {
-    const extra = { idempotencyKey: 'audited once' }
-    const { id } = await service.client.succeed(contract.webhooks.create, { body: webhook }, extra)
-    await service.client.succeed(contract.webhooks.create, { body: webhook }, extra)
-    expect(await newestOf(id)).toHaveLength(1)
-  })
+test('the audit log has an entry for each change of a webhook, and none of its secrets', async () => {
+  const created = await service.client.succeed(contract.webhooks.create, { body: webhook })
+  const params = { id: created.id }
+  await service.client.succeed(contract.webhooks.update, { params, body: { description: 'CRM', status: 'disabled' } })
+  await service.client.succeed(contract.webhooks.update, { params, body: { description: 'CRM' } })
+  const rotated = await service.client.succeed(contract.webhooks.rotateSecret, { params, body: {} })
+  await service.client.succeed(contract.webhooks.delete, { params })
+  const mode = 'live'
+  expect(await newestOf(created.id)).toEqual([
+    ['webhook.deleted', { mode }],
+    ['webhook.secret_rotated', { mode }],
+    ['webhook.updated', { mode, changes: 'description, status' }],
+    ['webhook.created', { mode }],
+  ])
+  const entries = await newest(4)
+  expect(entries.map(({ target }) => target.name)).toEqual(['CRM', 'CRM', '127.0.0.1:9', '127.0.0.1:9'])
+  for (const { actor, ipAddress } of entries) {
+    expect(actor).toEqual({ type: 'key', id: expect.stringMatching(/^key_/), name: 'A key' })
+    expect(ipAddress).toBe('127.0.0.1')
+  }
+  const rows = JSON.stringify(await service.database.db.selectFrom('audit_log').selectAll().execute())
+  for (const secret of [created.secret, rotated.secret, 'secret-of-the-endpoint', service.keys.live]) {
+    expect(rows).not.toContain(secret)
+  }
 })
 
-describe('has no entry', () => {
-  test.each<[string, () => Promise<{ status: number }>]>([
-    [
-      'for what is refused',
-      () => service.client.send('POST', '/v1/webhooks', { json: { ...webhook, url: 'ftp://x' } }),
-    ],
-    ['for what is not there', () => service.client.send('DELETE', `/v1/webhooks/${exampleId('webhook')}`)],
-    ['for reading', () => service.client.send('GET', '/v1/api-keys')],
-  ])('%s', async (_, act) => {
-    const [before] = await newest()
-    await act()
-    expect((await newest())[0]).toEqual(before)
-  })
-
-  test('for a change whose transaction fails', async () => {
-    await using broken = await startTestService({ roles: { worker: false }, expectErrors: true, time })
-    const { db } = broken.database
-    const count = async () => (await db.selectFrom('audit_log').select('id').execute()).length
-    const before = await count()
-    await sql`ALTER TABLE audit_log ADD CONSTRAINT nothing CHECK (false) NOT VALID`.execute(db)
-    expect((await broken.client.send('POST', '/v1/webhooks', { json: webhook })).status).toBe(500)
-    expect(await count()).toBe(before)
-    // And the other way round: without its entry, there is no change.
-    expect(await db.selectFrom('webhooks').select('id').execute()).toEqual([])
-  })
+test('the audit log has an entry for a sending domain that comes, gets new keys and goes', async () => {
+  const { id } = await service.client.succeed(contract.domains.create, { body: { name: 'audited.test' } })
+  await service.client.succeed(contract.domains.rotateKeys, { params: { id }, body: {} })
+  await service.client.succeed(contract.domains.delete, { params: { id } })
+  expect(await newestOf(id)).toEqual([
+    ['domain.deleted', {}],
+    ['domain.keys_rotated', {}],
+    ['domain.created', {}],
+  ])
+  expect((await newest())[0]?.target).toEqual({ type: 'domain', id, name: 'audited.test' })
 })
 
-test('is for a live key that may read it, of the same account', async () => {
+test('the audit log has an entry for what test keys change too, which says so', async () => {
+  const { id } = await service.client.as(service.keys.test).succeed(contract.webhooks.create, { body: webhook })
+  expect(await newestOf(id)).toEqual([['webhook.created', { mode: 'test' }]])
+})
+
+test('the audit log has an entry once for a request that is repeated', async () => {
+  const extra = { idempotencyKey: 'audited once' }
+  const { id } = await service.client.succeed(contract.webhooks.create, { body: webhook }, extra)
+  await service.client.succeed(contract.webhooks.create, { body: webhook }, extra)
+  expect(await newestOf(id)).toHaveLength(1)
+})
+
+test.each<[string, () => Promise<{ status: number }>]>([
+  ['for what is refused', () => service.client.send('POST', '/v1/webhooks', { json: { ...webhook, url: 'ftp://x' } })],
+  ['for what is not there', () => service.client.send('DELETE', `/v1/webhooks/${exampleId('webhook')}`)],
+  ['for reading', () => service.client.send('GET', '/v1/api-keys')],
+])('the audit log has no entry %s', async (_, act) => {
+  const [before] = await newest()
+  await act()
+  expect((await newest())[0]).toEqual(before)
+})
+
+test('the audit log has no entry for a change whose transaction fails', async () => {
+  await using broken = await startTestService({ roles: { worker: false }, expectErrors: true, time })
+  const { db } = broken.database
+  const count = async () => (await db.selectFrom('audit_log').select('id').execute()).length
+  const before = await count()
+  await sql`ALTER TABLE audit_log ADD CONSTRAINT nothing CHECK (false) NOT VALID`.execute(db)
+  expect((await broken.client.send('POST', '/v1/webhooks', { json: webhook })).status).toBe(500)
+  expect(await count()).toBe(before)
+  // And the other way round: without its entry, there is no change.
+  expect(await db.selectFrom('webhooks').select('id').execute()).toEqual([])
+})
+
+test('the audit log is for a live key that may read it, of the same account', async () => {
   const list = (key: string) => service.client.send('GET', '/v1/audit-log', { key })
   expect((await list(await keyThatMay('audit_log:read', service))).status).toBe(200)
   for (const key of [service.keys.test, service.keys.read, await keyThatMay('api_keys:read', service)]) {
@@ -123,7 +116,7 @@ test('is for a live key that may read it, of the same account', async () => {
   expect(theirs.data.map(({ action }) => action)).toEqual(['api_key.created'])
 })
 
-test('has pages, newest first, and can be limited by time', async () => {
+test('the audit log has pages, newest first, and can be limited by time', async () => {
   await time.advance(60_000)
   const since = time.clock.now().toISOString()
   const ids: string[] = []
@@ -143,7 +136,7 @@ test('has pages, newest first, and can be limited by time', async () => {
   expect((await list({ until: '2020-01-01T00:00:00Z' })).data).toEqual([])
 })
 
-test('is kept for 400 days', async () => {
+test('the audit log is kept for 400 days', async () => {
   const { db } = service.database
   const dayMs = 24 * 3_600_000
   const [kept] = await newest()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { permissionSets } from '../../contract/permissions.ts'
 import { createKeyServices, type KeysOfOnePermission, keysOfOnePermission } from '../support/api-keys.ts'
@@ -24,74 +24,70 @@ async function list(authorization: string | null) {
   return { ...answer, error: Object(answer.body).error }
 }
 
-describe('is refused with 401 and a sentence that says why:', () => {
-  test.each<[string, () => string | null, RegExp]>([
-    ['no key', () => null, /missing/],
-    ['an empty header', () => '', /malformed/],
-    ['another scheme', () => `Basic ${Buffer.from(`${keys.live}:`).toString('base64')}`, /malformed/],
-    ['a key without a scheme', () => keys.live, /malformed/],
-    ['a scheme without a key', () => 'Bearer ', /malformed/],
-    ['two keys', () => `Bearer ${keys.live} ${keys.test}`, /malformed/],
-    ['a key with its end cut off', () => `Bearer ${keys.live.slice(0, -1)}`, /malformed/],
-    ['a key in capitals', () => `Bearer ${keys.live.toUpperCase()}`, /malformed/],
-    ['a key that was never made', () => `Bearer ${keys.live.slice(0, -4)}AAAA`, /not known/],
-    ['a live key with the prefix of a test key', () => `Bearer ${keys.live.replace('live', 'test')}`, /not known/],
-    ['a revoked key', () => `Bearer ${keys.revoked}`, /revoked/],
-    ['a key that may do something else', () => `Bearer ${only['emails:send']}`, /permission "webhooks:read"/],
-  ])('%s', async (_, authorization, message) => {
-    const { status, headers, error } = await list(authorization())
-    expect(status).toBe(401)
-    expect(headers['www-authenticate']).toMatch(/^Bearer/)
-    expect(error).toMatchObject({ code: 'authentication_error', message: expect.stringMatching(message) })
-    expect(error.message).not.toContain(keys.live.slice(-8))
-  })
-
-  test('a key that was deleted', async () => {
-    const { db } = service.database
-    const { id, key } = await createKeyServices().apiKeys.create(db, {
-      accountId: service.accountId,
-      mode: 'live',
-      permissions: ['full_access'],
-      name: 'To be deleted',
-    })
-    await db.deleteFrom('api_keys').where('id', '=', id).execute()
-    const { status, error } = await list(`Bearer ${key}`)
-    expect(status).toBe(401)
-    expect(error.message).toMatch(/not known/)
-  })
-
-  test('a key that has just been used and is revoked then', async () => {
-    // Time stands still: what the process remembers of the key does not lapse.
-    await using service = await startTestService({ roles: { worker: false }, time: createTestTime() })
-    const { db } = service.database
-    const statusNow = async () =>
-      (await service.client.send('GET', '/v1/webhooks', { key: null, headers: { authorization: `Bearer ${key}` } }))
-        .status
-    const { apiKeys } = createKeyServices()
-    const permissions = ['full_access'] as const
-    const { id, key } = await apiKeys.create(db, {
-      accountId: service.accountId,
-      mode: 'live',
-      permissions,
-      name: 'Short',
-    })
-    expect(await statusNow()).toBe(200)
-    await apiKeys.revoke(db, id)
-    // The process is told by a message of the database, which comes behind the commit.
-    await expect.poll(statusNow).toBe(401)
-  })
+test.each<[string, () => string | null, RegExp]>([
+  ['no key', () => null, /missing/],
+  ['an empty header', () => '', /malformed/],
+  ['another scheme', () => `Basic ${Buffer.from(`${keys.live}:`).toString('base64')}`, /malformed/],
+  ['a key without a scheme', () => keys.live, /malformed/],
+  ['a scheme without a key', () => 'Bearer ', /malformed/],
+  ['two keys', () => `Bearer ${keys.live} ${keys.test}`, /malformed/],
+  ['a key with its end cut off', () => `Bearer ${keys.live.slice(0, -1)}`, /malformed/],
+  ['a key in capitals', () => `Bearer ${keys.live.toUpperCase()}`, /malformed/],
+  ['a key that was never made', () => `Bearer ${keys.live.slice(0, -4)}AAAA`, /not known/],
+  ['a live key with the prefix of a test key', () => `Bearer ${keys.live.replace('live', 'test')}`, /not known/],
+  ['a revoked key', () => `Bearer ${keys.revoked}`, /revoked/],
+  ['a key that may do something else', () => `Bearer ${only['emails:send']}`, /permission "webhooks:read"/],
+])('a request is refused with 401 and a sentence that says why: %s', async (_, authorization, message) => {
+  const { status, headers, error } = await list(authorization())
+  expect(status).toBe(401)
+  expect(headers['www-authenticate']).toMatch(/^Bearer/)
+  expect(error).toMatchObject({ code: 'authentication_error', message: expect.stringMatching(message) })
+  expect(error.message).not.toContain(keys.live.slice(-8))
 })
 
-describe('opens the account:', () => {
-  test.each<[string, () => string]>([
-    ['a live key', () => `Bearer ${keys.live}`],
-    ['a test key', () => `Bearer ${keys.test}`],
-    ['the scheme in other letter case', () => `bearer ${keys.live}`],
-    ['a key that may read', () => `Bearer ${keys.read}`],
-    ['a key that may do just this', () => `Bearer ${only['webhooks:read']}`],
-  ])('%s', async (_, authorization) => {
-    expect((await list(authorization())).status).toBe(200)
+test('a key that was deleted is refused with 401 and a sentence that says why', async () => {
+  const { db } = service.database
+  const { id, key } = await createKeyServices().apiKeys.create(db, {
+    accountId: service.accountId,
+    mode: 'live',
+    permissions: ['full_access'],
+    name: 'To be deleted',
   })
+  await db.deleteFrom('api_keys').where('id', '=', id).execute()
+  const { status, error } = await list(`Bearer ${key}`)
+  expect(status).toBe(401)
+  expect(error.message).toMatch(/not known/)
+})
+
+test('a key that has just been used and is revoked then is refused with 401 and a sentence that says why', async () => {
+  // Time stands still: what the process remembers of the key does not lapse.
+  await using service = await startTestService({ roles: { worker: false }, time: createTestTime() })
+  const { db } = service.database
+  const statusNow = async () =>
+    (await service.client.send('GET', '/v1/webhooks', { key: null, headers: { authorization: `Bearer ${key}` } }))
+      .status
+  const { apiKeys } = createKeyServices()
+  const permissions = ['full_access'] as const
+  const { id, key } = await apiKeys.create(db, {
+    accountId: service.accountId,
+    mode: 'live',
+    permissions,
+    name: 'Short',
+  })
+  expect(await statusNow()).toBe(200)
+  await apiKeys.revoke(db, id)
+  // The process is told by a message of the database, which comes behind the commit.
+  await expect.poll(statusNow).toBe(401)
+})
+
+test.each<[string, () => string]>([
+  ['a live key', () => `Bearer ${keys.live}`],
+  ['a test key', () => `Bearer ${keys.test}`],
+  ['the scheme in other letter case', () => `bearer ${keys.live}`],
+  ['a key that may read', () => `Bearer ${keys.read}`],
+  ['a key that may do just this', () => `Bearer ${only['webhooks:read']}`],
+])('a key opens the account: %s', async (_, authorization) => {
+  expect((await list(authorization())).status).toBe(200)
 })
 
 test.each(keyOperations.map((operation) => [operation.id, operation] as const))(

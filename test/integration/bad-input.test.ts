@@ -82,19 +82,17 @@ describe('a query', () => {
   })
 })
 
-describe('what was refused says what would be taken', () => {
-  test.each([
-    ['/v1/webhooks?limit=ten', 'must be a whole number from 1 to 100'],
-    ['/v1/events?since=yesterday', /^must be a time such as 2026-03-01T09:30:00Z or 2026-03-01T10:30:00\+01:00$/],
-    [
-      '/v1/events?since=2026-03-01T10:30:00+01:00',
-      /^must be a time such as 2026-03-01T09:30:00Z .* with the \+ written as %2B in a query$/,
-    ],
-    ['/v1/events?after=42', /^must look like "evt_[0-9a-z]{26}"$/],
-  ])('GET %s', async (path, message) => {
-    const { body } = await client.send('GET', path)
-    expect(Object(body).error.details).toEqual([expect.objectContaining({ message: expect.stringMatching(message) })])
-  })
+test.each([
+  ['/v1/webhooks?limit=ten', 'must be a whole number from 1 to 100'],
+  ['/v1/events?since=yesterday', /^must be a time such as 2026-03-01T09:30:00Z or 2026-03-01T10:30:00\+01:00$/],
+  [
+    '/v1/events?since=2026-03-01T10:30:00+01:00',
+    /^must be a time such as 2026-03-01T09:30:00Z .* with the \+ written as %2B in a query$/,
+  ],
+  ['/v1/events?after=42', /^must look like "evt_[0-9a-z]{26}"$/],
+])('a refusal of GET %s says what would be taken', async (path, message) => {
+  const { body } = await client.send('GET', path)
+  expect(Object(body).error.details).toEqual([expect.objectContaining({ message: expect.stringMatching(message) })])
 })
 
 describe('a path', () => {
@@ -177,7 +175,7 @@ describe('bytes on the wire', () => {
     expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([status, code])
   })
 
-  test('broken off in the middle of a body harm nobody', async () => {
+  test('bytes broken off in the middle of a body harm nobody', async () => {
     const head = `POST /v1/webhooks HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n${authorized()}\r\n{"url":`
     const { connect } = await import('node:net')
     const { hostname, port } = new URL(service.url)
@@ -191,7 +189,7 @@ describe('bytes on the wire', () => {
     expect((await client.send('GET', '/v1/webhooks')).status).toBe(200)
   })
 
-  test('of a good request behind a good one are both answered', async () => {
+  test('a good request behind a good one on the wire is answered too', async () => {
     const keptOpen = `Host: x\r\nAuthorization: Bearer ${service.keys.live}\r\n`
     const bytes = `GET /v1/event-types HTTP/1.1\r\n${keptOpen}\r\nGET /v1/nothing HTTP/1.1\r\n${authorized()}\r\n`
     const { body } = await sendRaw(service.url, { bytes, path: '/v1/event-types' })
@@ -199,17 +197,15 @@ describe('bytes on the wire', () => {
   })
 })
 
-describe('the event types of a webhook', () => {
-  test.each([
-    ['unknown', ['contact.created', 'contact.eaten'], 'body.events[1]'],
-    ['duplicated', ['contact.created', 'contact.created'], 'body.events'],
-    ['empty', [], 'body.events'],
-    ['not a list', 'contact.created', 'body.events'],
-    ['of another kind', [1], 'body.events[0]'],
-  ])('are refused when they are %s', async (_, events, path) => {
-    const answer = await client.send('POST', '/v1/webhooks', { json: { url: deadUrl, events } })
-    expect(refusal(answer)).toEqual([400, 'validation_error', path])
-  })
+test.each([
+  ['unknown', ['contact.created', 'contact.eaten'], 'body.events[1]'],
+  ['duplicated', ['contact.created', 'contact.created'], 'body.events'],
+  ['empty', [], 'body.events'],
+  ['not a list', 'contact.created', 'body.events'],
+  ['of another kind', [1], 'body.events[0]'],
+])('the event types of a webhook are refused when they are %s', async (_, events, path) => {
+  const answer = await client.send('POST', '/v1/webhooks', { json: { url: deadUrl, events } })
+  expect(refusal(answer)).toEqual([400, 'validation_error', path])
 })
 
 describe('the URL of a webhook', () => {
@@ -287,7 +283,7 @@ describe('an Idempotency-Key', () => {
     ['empty', ''],
     ['too long', 'x'.repeat(256)],
     ['not ASCII', 'schlüssel'],
-  ])('is refused when it is %s', async (_, idempotencyKey) => {
+  ])('an Idempotency-Key is refused when it is %s', async (_, idempotencyKey) => {
     const answer = await client.send('POST', '/v1/webhooks', { json: good, idempotencyKey })
     expect(refusal(answer)).toEqual([400, 'validation_error', 'header.idempotency-key'])
   })

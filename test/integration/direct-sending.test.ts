@@ -50,7 +50,7 @@ describe.skipIf(!mayListen)('an email to domains with servers of their own', () 
     await dns?.stop()
   })
 
-  test('reaches each, and its events say how', async () => {
+  test('an email to domains with servers of their own reaches each, and its events say how', async () => {
     const { client } = service
     const domain = await client.succeed(contract.domains.create, { body: { name: 'shop.example' } })
     publish(dns, domain)

@@ -29,36 +29,32 @@ function refusal({ status, body }: Answer): unknown[] {
 
 const idOf = ({ body }: Answer): string => String(Object(body).id)
 
-describe('a key with sending_access', () => {
-  test('sends, looks at, moves and cancels emails, and does nothing else', async () => {
-    const { database, accountId } = service
-    const { key } = await createKeyServices().apiKeys.create(database.db, {
-      accountId,
-      mode: 'live',
-      permissions: ['sending_access'],
-      name: 'Shop',
-    })
-    const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
-    const sent = await post({ ...good, scheduledAt }, { key })
-    expect([sent.status, Object(sent.body).status]).toEqual([202, 'scheduled'])
-    const path = `/v1/emails/${idOf(sent)}`
-    const later = new Date(Date.now() + 7_200_000).toISOString()
-    for (const [method, to, json] of [
-      ['GET', path, undefined],
-      ['PATCH', path, { scheduledAt: later }],
-      ['POST', `${path}/cancel`, {}],
-      ['GET', '/v1/emails', undefined],
-    ] as const) {
-      expect((await client.send(method, to, { key, ...(json && { json }) })).status).toBe(200)
-    }
-    expect((await client.send('GET', '/v1/suppressions', { key })).status).toBe(401)
+test('a key with sending_access sends, looks at, moves and cancels emails, and does nothing else', async () => {
+  const { database, accountId } = service
+  const { key } = await createKeyServices().apiKeys.create(database.db, {
+    accountId,
+    mode: 'live',
+    permissions: ['sending_access'],
+    name: 'Shop',
   })
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
+  const sent = await post({ ...good, scheduledAt }, { key })
+  expect([sent.status, Object(sent.body).status]).toEqual([202, 'scheduled'])
+  const path = `/v1/emails/${idOf(sent)}`
+  const later = new Date(Date.now() + 7_200_000).toISOString()
+  for (const [method, to, json] of [
+    ['GET', path, undefined],
+    ['PATCH', path, { scheduledAt: later }],
+    ['POST', `${path}/cancel`, {}],
+    ['GET', '/v1/emails', undefined],
+  ] as const) {
+    expect((await client.send(method, to, { key, ...(json && { json }) })).status).toBe(200)
+  }
+  expect((await client.send('GET', '/v1/suppressions', { key })).status).toBe(401)
 })
 
-describe('a key that may only read', () => {
-  test('sends nothing', async () => {
-    expect(refusal(await post(good, { key: service.keys.read }))).toEqual([401, 'authentication_error'])
-  })
+test('a key that may only read sends nothing', async () => {
+  expect(refusal(await post(good, { key: service.keys.read }))).toEqual([401, 'authentication_error'])
 })
 
 test('a key sees the emails of its own mode', async () => {
@@ -110,7 +106,7 @@ describe('what is wrong is told with its path', () => {
     ['a tag of 65 characters', { tags: ['x'.repeat(65)] }, ['body.tags[0]']],
     ['a time that is none', { scheduledAt: 'tomorrow' }, ['body.scheduledAt']],
     ['an unknown field', { campaignId: null }, ['body.campaignId']],
-  ])('%s', async (_, fields, paths) => {
+  ])('what is wrong is told with its path: %s', async (_, fields, paths) => {
     expect(refusal(await post({ ...good, ...fields }))).toEqual([400, 'validation_error', ...paths])
   })
 
@@ -129,7 +125,7 @@ describe('what is wrong is told with its path', () => {
     expect(refusal(await post({ ...good, ...fields }))).toEqual([422, 'rule_violation', ...paths])
   })
 
-  test('in each email of a batch', async () => {
+  test('what is wrong is told with its path in each email of a batch', async () => {
     const emails = [good, { ...good, to: ['x'] }, { from: 'x' }, 'x', null]
     const answer = await client.send('POST', '/v1/emails/batch', { json: { emails } })
     expect(refusal(answer)).toEqual([
@@ -143,48 +139,46 @@ describe('what is wrong is told with its path', () => {
   })
 })
 
-describe('a batch', () => {
-  test.each([0, 101])('of %i is refused', async (length) => {
-    const json = { emails: Array.from({ length }, () => good) }
-    expect(refusal(await client.send('POST', '/v1/emails/batch', { json }))).toEqual([
-      400,
-      'validation_error',
-      'body.emails',
-    ])
-  })
+test.each([0, 101])('a batch of %i is refused', async (length) => {
+  const json = { emails: Array.from({ length }, () => good) }
+  expect(refusal(await client.send('POST', '/v1/emails/batch', { json }))).toEqual([
+    400,
+    'validation_error',
+    'body.emails',
+  ])
+})
 
-  test('that is permissive tells of each email by its index', async () => {
-    const emails = [{ ...good, to: 'x' }, good, { ...good, from: 'a@example.com' }, 1]
-    const { status, body } = await client.send('POST', '/v1/emails/batch?mode=permissive', { json: { emails } })
-    expect(status).toBe(202)
-    expect(body).toEqual({
-      data: [{ index: 1, id: expect.stringMatching(/^email_/), status: 'queued' }],
-      errors: [
-        {
-          index: 0,
-          code: 'validation_error',
-          message: expect.stringContaining('body.emails[0].to'),
-          details: [{ path: 'body.emails[0].to', message: expect.any(String) }],
-        },
-        {
-          index: 2,
-          code: 'domain_not_verified',
-          message: expect.stringContaining('"example.com"'),
-          details: [{ path: 'body.emails[2].from', message: expect.any(String) }],
-        },
-        {
-          index: 3,
-          code: 'validation_error',
-          message: expect.stringContaining('body.emails[3]'),
-          details: [{ path: 'body.emails[3]', message: expect.any(String) }],
-        },
-      ],
-    })
+test('a batch that is permissive tells of each email by its index', async () => {
+  const emails = [{ ...good, to: 'x' }, good, { ...good, from: 'a@example.com' }, 1]
+  const { status, body } = await client.send('POST', '/v1/emails/batch?mode=permissive', { json: { emails } })
+  expect(status).toBe(202)
+  expect(body).toEqual({
+    data: [{ index: 1, id: expect.stringMatching(/^email_/), status: 'queued' }],
+    errors: [
+      {
+        index: 0,
+        code: 'validation_error',
+        message: expect.stringContaining('body.emails[0].to'),
+        details: [{ path: 'body.emails[0].to', message: expect.any(String) }],
+      },
+      {
+        index: 2,
+        code: 'domain_not_verified',
+        message: expect.stringContaining('"example.com"'),
+        details: [{ path: 'body.emails[2].from', message: expect.any(String) }],
+      },
+      {
+        index: 3,
+        code: 'validation_error',
+        message: expect.stringContaining('body.emails[3]'),
+        details: [{ path: 'body.emails[3]', message: expect.any(String) }],
+      },
+    ],
   })
 })
 
 describe('sent again with its Idempotency-Key', () => {
-  test('an email is not sent twice', async () => {
+  test('an email sent again with its Idempotency-Key is not sent twice', async () => {
     const json = { ...good, subject: 'Once' }
     const [first, second] = [await post(json, { idempotencyKey: 'once' }), await post(json, { idempotencyKey: 'once' })]
     expect([second.status, second.body, second.headers['idempotent-replayed']]).toEqual([202, first.body, 'true'])
@@ -192,7 +186,7 @@ describe('sent again with its Idempotency-Key', () => {
     expect(data.filter(({ subject }) => subject === 'Once')).toHaveLength(1)
   })
 
-  test('one that was refused can be sent after all', async () => {
+  test('an email that was refused can be sent after all with its Idempotency-Key', async () => {
     const json = { ...good, from: 'hello@late.test' }
     expect(refusal(await post(json, { idempotencyKey: 'late' }))).toEqual([422, 'domain_not_verified', 'body.from'])
     await client.succeed(contract.domains.create, { body: { name: 'late.test' } })
@@ -208,28 +202,26 @@ describe('sent again with its Idempotency-Key', () => {
   })
 })
 
-describe('files', () => {
-  test('of 40 MiB are taken, and kept byte for byte', async () => {
-    const content = Buffer.alloc(40 * 2 ** 20)
-    for (let i = 0; i < content.length; i += 4_096) content.writeUInt32LE(i, i)
-    const sent = await post({ ...good, attachments: [{ filename: 'large.bin', content: content.toString('base64') }] })
-    expect(sent.status).toBe(202)
-    const { body } = await client.send('GET', `/v1/emails/${idOf(sent)}`)
-    expect(Object(body).attachments).toEqual([
-      { filename: 'large.bin', contentType: 'application/octet-stream', contentId: null, size: content.length },
-    ])
-    const row = await service.database.db
-      .selectFrom('email_attachments')
-      .select('content')
-      .where('email_id', '=', idOf(sent))
-      .executeTakeFirstOrThrow()
-    expect(row.content.equals(content)).toBe(true)
-  })
+test('files of 40 MiB are taken, and kept byte for byte', async () => {
+  const content = Buffer.alloc(40 * 2 ** 20)
+  for (let i = 0; i < content.length; i += 4_096) content.writeUInt32LE(i, i)
+  const sent = await post({ ...good, attachments: [{ filename: 'large.bin', content: content.toString('base64') }] })
+  expect(sent.status).toBe(202)
+  const { body } = await client.send('GET', `/v1/emails/${idOf(sent)}`)
+  expect(Object(body).attachments).toEqual([
+    { filename: 'large.bin', contentType: 'application/octet-stream', contentId: null, size: content.length },
+  ])
+  const row = await service.database.db
+    .selectFrom('email_attachments')
+    .select('content')
+    .where('email_id', '=', idOf(sent))
+    .executeTakeFirstOrThrow()
+  expect(row.content.equals(content)).toBe(true)
+})
 
-  test('make no other route’s bodies any larger', async () => {
-    const answer = await client.send('POST', '/v1/audiences', { json: { name: 'x'.repeat(100_000) } })
-    expect(refusal(answer)).toEqual([413, 'payload_too_large'])
-  })
+test('files make no other route’s bodies any larger', async () => {
+  const answer = await client.send('POST', '/v1/audiences', { json: { name: 'x'.repeat(100_000) } })
+  expect(refusal(answer)).toEqual([413, 'payload_too_large'])
 })
 
 test('what is suppressed over the API gets nothing', async () => {

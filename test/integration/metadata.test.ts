@@ -41,7 +41,7 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
     return Object(page).data.map(({ id }: { id: string }) => id)
   }
 
-  test('is kept and shown as it was given, and empty where none was', async () => {
+  test('metadata is kept and shown as it was given, and empty where none was', async () => {
     const ids = [await create(odd), await create(undefined)]
     const shown = await Promise.all(ids.map((id) => send('GET', `${path}/${id}`)))
     expect(shown.map((answer) => Object(answer.body).metadata)).toEqual([odd, {}])
@@ -49,7 +49,7 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
     expect(Object(page).data.map(({ metadata }: { metadata: object }) => metadata)).toEqual([{}, odd])
   })
 
-  test('finds what has all the pairs, newest first, page by page', async () => {
+  test('a filter by metadata finds what has all the pairs, newest first, page by page', async () => {
     const [first, second, third] = [
       await create({ customer: '42', plan: 'pro' }),
       await create({ customer: '42' }),
@@ -63,14 +63,14 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
     expect(await idsOf(`metadata[customer]=42&limit=1&cursor=${Object(page).nextCursor}`)).toEqual([first])
   })
 
-  test('finds pairs by odd names', async () => {
+  test('a filter by metadata finds pairs by odd names', async () => {
     const names = ['a\n', '"', '.', 'a=b&c', '\u001f^']
     const ids = await Promise.all(names.map((name) => create({ [name]: 'found' })))
     const found = await Promise.all(names.map((name) => idsOf(`metadata[${encodeURIComponent(name)}]=found`)))
     expect(found).toEqual(ids.map((id) => [id]))
   })
 
-  test('shows nothing of another account', async () => {
+  test('a filter by metadata shows nothing of another account', async () => {
     await create({ customer: 'mine' })
     const answer = await service.client.send('GET', `${path}?metadata[customer]=mine`, { key: service.keys.other })
     expect(answer).toMatchObject({ status: 200, body: { data: [] } })
@@ -78,7 +78,7 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
 
   const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`name${i}`, 'v']))
 
-  test('may be as large as is said', async () => {
+  test('metadata may be as large as is said', async () => {
     await create({ ...pairs(19), ['é'.repeat(40)]: '😀'.repeat(500) })
   })
 
@@ -94,7 +94,7 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
     ['U+0000 in a name', { '\u0000': 'x' }, 400],
     ['a list', ['x'], 400],
     ['a name that objects have', JSON.parse('{"__proto__":"x"}'), 422],
-  ])('is refused with %s', async (_, metadata, status) => {
+  ])('metadata is refused with %s', async (_, metadata, status) => {
     const answer = await send('POST', path, body(metadata))
     expect([answer.status, Object(answer.body).error.details[0].path]).toEqual([
       status,
@@ -114,7 +114,7 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
     [`metadata[x]=${'y'.repeat(501)}`, 400],
     ['metadata[__proto__]=1', 422],
     ['other[x]=1', 400],
-  ])('is no filter as %s', async (query, status) => {
+  ])('metadata is no filter as %s', async (query, status) => {
     expect((await send('GET', `${path}?${query}`)).status).toBe(status)
   })
 })

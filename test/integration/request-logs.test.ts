@@ -47,92 +47,90 @@ async function logOf(answer: Answer, key = service.keys.live) {
   return service.client.as(key).succeed(contract.requestLogs.get, { params: { id: idOf(answer) } })
 }
 
-describe('a request is in them', () => {
-  test('with key, path, status, duration and address, and without its body where it succeeded', async () => {
-    const answer = await service.client.send('POST', '/v1/webhooks', {
-      json: { url: 'http://127.0.0.1:9/hooks', events: ['email.sent'] },
-    })
-    expect(await logOf(answer)).toEqual({
-      id: idOf(answer),
-      at: expect.stringMatching(/^20/),
-      mode: 'live',
-      method: 'POST',
-      route: '/v1/webhooks',
-      path: '/v1/webhooks',
-      status: 201,
-      durationMs: expect.any(Number),
-      key: { id: expect.stringMatching(/^key_/), name: 'A key' },
-      errorCode: null,
-      ipAddress: '127.0.0.1',
-      requestBody: null,
-      error: null,
-    })
+test('a request is in the logs with key, path, status, duration and address, and without its body where it succeeded', async () => {
+  const answer = await service.client.send('POST', '/v1/webhooks', {
+    json: { url: 'http://127.0.0.1:9/hooks', events: ['email.sent'] },
   })
+  expect(await logOf(answer)).toEqual({
+    id: idOf(answer),
+    at: expect.stringMatching(/^20/),
+    mode: 'live',
+    method: 'POST',
+    route: '/v1/webhooks',
+    path: '/v1/webhooks',
+    status: 201,
+    durationMs: expect.any(Number),
+    key: { id: expect.stringMatching(/^key_/), name: 'A key' },
+    errorCode: null,
+    ipAddress: '127.0.0.1',
+    requestBody: null,
+    error: null,
+  })
+})
 
-  test('with the error and what may be kept of the body where it failed', async () => {
-    const answer = await service.client.send('POST', '/v1/webhooks', {
-      json: { url: 'https://example.com/hooks?token=hunter2', events: ['email.opened', 'hunter2'], hunter2: 1 },
-    })
-    expect(await logOf(answer)).toMatchObject({
-      status: 400,
-      errorCode: 'validation_error',
-      requestBody: {
-        url: 'https://example.com/…',
-        events: ['email.opened', '[text, 7 characters]'],
-        '…': '[1 other field]',
-      },
-      error: {
-        code: 'validation_error',
-        message: expect.stringContaining('`details` names each'),
-        details: [
-          { path: 'body.events[1]', message: null },
-          { path: 'body.…', message: 'is not known here' },
-        ],
-      },
-    })
+test('a request is in the logs with the error and what may be kept of the body where it failed', async () => {
+  const answer = await service.client.send('POST', '/v1/webhooks', {
+    json: { url: 'https://example.com/hooks?token=hunter2', events: ['email.opened', 'hunter2'], hunter2: 1 },
   })
+  expect(await logOf(answer)).toMatchObject({
+    status: 400,
+    errorCode: 'validation_error',
+    requestBody: {
+      url: 'https://example.com/…',
+      events: ['email.opened', '[text, 7 characters]'],
+      '…': '[1 other field]',
+    },
+    error: {
+      code: 'validation_error',
+      message: expect.stringContaining('`details` names each'),
+      details: [
+        { path: 'body.events[1]', message: null },
+        { path: 'body.…', message: 'is not known here' },
+      ],
+    },
+  })
+})
 
-  test('where a rule of the service refuses it, and where nothing is there', async () => {
-    const unknown = exampleId('email')
-    const missing = await service.client.send('GET', `/v1/emails/${unknown}`)
-    expect(await logOf(missing)).toMatchObject({
-      route: '/v1/emails/{id}',
-      path: `/v1/emails/${unknown}`,
-      errorCode: 'not_found',
-    })
-    const malformed = await service.client.send('GET', '/v1/emails/hunter2')
-    expect(await logOf(malformed)).toMatchObject({ path: '/v1/emails/…', status: 404 })
+test('a request is in the logs where a rule of the service refuses it, and where nothing is there', async () => {
+  const unknown = exampleId('email')
+  const missing = await service.client.send('GET', `/v1/emails/${unknown}`)
+  expect(await logOf(missing)).toMatchObject({
+    route: '/v1/emails/{id}',
+    path: `/v1/emails/${unknown}`,
+    errorCode: 'not_found',
   })
+  const malformed = await service.client.send('GET', '/v1/emails/hunter2')
+  expect(await logOf(malformed)).toMatchObject({ path: '/v1/emails/…', status: 404 })
+})
 
-  test('where the key is revoked, under the name of that key', async () => {
-    const answer = await service.client.as(service.keys.revoked).send('GET', '/v1/events')
-    expect(await logOf(answer)).toMatchObject({
-      status: 401,
-      errorCode: 'authentication_error',
-      key: { name: 'A key' },
-    })
+test('a request is in the logs where the key is revoked, under the name of that key', async () => {
+  const answer = await service.client.as(service.keys.revoked).send('GET', '/v1/events')
+  expect(await logOf(answer)).toMatchObject({
+    status: 401,
+    errorCode: 'authentication_error',
+    key: { name: 'A key' },
   })
+})
 
-  test('where the body is not JSON, or too large, without it', async () => {
-    const headers = { 'content-type': 'application/json' }
-    const broken = await service.client.send('POST', '/v1/audiences', { raw: '{"name": "hunter2', headers })
-    expect(await logOf(broken)).toMatchObject({ errorCode: 'malformed_json', requestBody: null })
-    const large = await service.client.send('POST', '/v1/audiences', { json: { name: 'x'.repeat(100_000) } })
-    expect(await logOf(large)).toMatchObject({ errorCode: 'payload_too_large', requestBody: null })
-  })
+test('a request is in the logs where the body is not JSON, or too large, without it', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const broken = await service.client.send('POST', '/v1/audiences', { raw: '{"name": "hunter2', headers })
+  expect(await logOf(broken)).toMatchObject({ errorCode: 'malformed_json', requestBody: null })
+  const large = await service.client.send('POST', '/v1/audiences', { json: { name: 'x'.repeat(100_000) } })
+  expect(await logOf(large)).toMatchObject({ errorCode: 'payload_too_large', requestBody: null })
+})
 
-  test('but not one without a key, with an unknown key, or to a path that is not there', async () => {
-    const before = await list()
-    const answers = [
-      await service.client.as(null).send('GET', '/v1/events'),
-      await service.client.as(`postern_live_${'a'.repeat(32)}`).send('GET', '/v1/events'),
-      await service.client.send('GET', '/v1/hunter2'),
-    ]
-    await written(await service.client.send('GET', '/v1/event-types'))
-    const ids = (await list()).map(({ id }) => id)
-    expect(ids.length).toBeGreaterThan(before.length)
-    for (const answer of answers) expect(ids).not.toContain(idOf(answer))
-  })
+test('a request without a key, with an unknown key, or to a path that is not there is not in the logs', async () => {
+  const before = await list()
+  const answers = [
+    await service.client.as(null).send('GET', '/v1/events'),
+    await service.client.as(`postern_live_${'a'.repeat(32)}`).send('GET', '/v1/events'),
+    await service.client.send('GET', '/v1/hunter2'),
+  ]
+  await written(await service.client.send('GET', '/v1/event-types'))
+  const ids = (await list()).map(({ id }) => id)
+  expect(ids.length).toBeGreaterThan(before.length)
+  for (const answer of answers) expect(ids).not.toContain(idOf(answer))
 })
 
 describe('the list', () => {
@@ -171,7 +169,7 @@ describe('the list', () => {
     ['those since a time', { since: '2026-03-01T09:05:00Z' }, [7, 6, 5]],
     ['those until a time', { until: '2026-03-01T09:02:00Z' }, [1, 0]],
     ['those of a key in a range', { key, since: '2026-03-01T09:02:00Z', until: '2026-03-01T09:06:00Z' }, [4, 2]],
-  ])('has %s', async (_, query, expected) => {
+  ])('the list has %s', async (_, query, expected) => {
     expect(await found(query)).toEqual(expected)
   })
 
@@ -193,12 +191,15 @@ describe('the list', () => {
     expect(ids.map((id) => rows.findIndex((row) => row.id === id))).toEqual(await found(query))
   })
 
-  test.each([['200'], ['2xx'], ['600'], ['4x'], ['99'], ['hunter2']])('refuses the status %s', async (status) => {
-    const answer = await service.client.send('GET', `/v1/request-logs?status=${status}`)
-    expect(answer.status).toBe(400)
-  })
+  test.each([['200'], ['2xx'], ['600'], ['4x'], ['99'], ['hunter2']])(
+    'the list refuses the status %s',
+    async (status) => {
+      const answer = await service.client.send('GET', `/v1/request-logs?status=${status}`)
+      expect(answer.status).toBe(400)
+    },
+  )
 
-  test("shows neither another account's requests nor those of the other mode", async () => {
+  test("the list shows neither another account's requests nor those of the other mode", async () => {
     const [row] = rows
     expect(await list(range)).toEqual([])
     expect(await list(range, service.keys.other)).toEqual([])
@@ -208,7 +209,7 @@ describe('the list', () => {
     }
   })
 
-  test('needs a permission that reading does not include', async () => {
+  test('the list needs a permission that reading does not include', async () => {
     for (const [permission, secret] of Object.entries(await keysOfOnePermission(service))) {
       const answer = await service.client.as(secret).send('GET', '/v1/request-logs')
       expect([permission, answer.status]).toEqual([permission, permission === 'request_logs:read' ? 200 : 401])

@@ -66,98 +66,96 @@ async function reasonsOf(service: TestService, id: string): Promise<unknown[]> {
   return [...new Set(deliveries.map(({ waitingFor }) => waitingFor))].toSorted()
 }
 
-describe('a pending delivery waits for', () => {
-  test('a pending delivery waits for its time, after a failed attempt', async () => {
-    const service = await start()
-    const receiver = await endpoint()
-    receiver.respond(answer(500))
-    const id = await addWebhook(service, receiver.url)
-    await emit(service)
-    const { queuedAt, claimedAt, nextAttemptAt, attempts } = await only(service, id, {
-      attemptCount: 1,
-      waitingFor: 'retry_schedule',
-    })
-    // Those of the attempt that was made.
-    expectOrder(queuedAt, claimedAt, attempts[0]?.startedAt, nextAttemptAt)
-    expect(queuedAt).not.toBe(nextAttemptAt)
+test('a pending delivery waits for its time, after a failed attempt', async () => {
+  const service = await start()
+  const receiver = await endpoint()
+  receiver.respond(answer(500))
+  const id = await addWebhook(service, receiver.url)
+  await emit(service)
+  const { queuedAt, claimedAt, nextAttemptAt, attempts } = await only(service, id, {
+    attemptCount: 1,
+    waitingFor: 'retry_schedule',
   })
+  // Those of the attempt that was made.
+  expectOrder(queuedAt, claimedAt, attempts[0]?.startedAt, nextAttemptAt)
+  expect(queuedAt).not.toBe(nextAttemptAt)
+})
 
-  test('a pending delivery waits for the limit of its endpoint, beside requests that hang', async () => {
-    const service = await start()
-    const receiver = await endpoint()
-    receiver.respond(silence)
-    const id = await addWebhook(service, receiver.url)
-    await emit(service, 12)
-    await receiver.received(4)
-    await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
-    const waiting = (await got(service, id)).filter(({ waitingFor }) => waitingFor === 'endpoint_limit')
-    for (const { claimedAt, queuedAt, nextAttemptAt } of waiting) {
-      expect(claimedAt).toBeNull()
-      // One that was in hand before was due before it was written down.
-      expectOrder(queuedAt, nextAttemptAt)
-    }
-    const claimed = (await got(service, id)).filter(({ waitingFor }) => waitingFor === null)
-    expect(claimed.length).toBeGreaterThanOrEqual(4)
-    for (const { claimedAt, queuedAt } of claimed) expectOrder(queuedAt, claimedAt)
-  })
+test('a pending delivery waits for the limit of its endpoint, beside requests that hang', async () => {
+  const service = await start()
+  const receiver = await endpoint()
+  receiver.respond(silence)
+  const id = await addWebhook(service, receiver.url)
+  await emit(service, 12)
+  await receiver.received(4)
+  await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
+  const waiting = (await got(service, id)).filter(({ waitingFor }) => waitingFor === 'endpoint_limit')
+  for (const { claimedAt, queuedAt, nextAttemptAt } of waiting) {
+    expect(claimedAt).toBeNull()
+    // One that was in hand before was due before it was written down.
+    expectOrder(queuedAt, nextAttemptAt)
+  }
+  const claimed = (await got(service, id)).filter(({ waitingFor }) => waitingFor === null)
+  expect(claimed.length).toBeGreaterThanOrEqual(4)
+  for (const { claimedAt, queuedAt } of claimed) expectOrder(queuedAt, claimedAt)
+})
 
-  test('a pending delivery waits for the share of its account, which hanging requests of its other webhooks hold', async () => {
-    const service = await start({ delivery: { places: 5, endpointMax: 16 } })
-    const receiver = await endpoint()
-    receiver.respond(silence)
-    for (let path = 0; path < 4; path++) await addWebhook(service, `${receiver.url}/${path}`)
-    await emit(service)
-    await receiver.received(4)
-    const fine = await endpoint()
-    const id = await addWebhook(service, fine.url)
-    await emit(service)
-    await only(service, id, { status: 'pending', claimedAt: null, waitingFor: 'account_share' })
-    expect(fine.requests).toHaveLength(0)
-  })
+test('a pending delivery waits for the share of its account, which hanging requests of its other webhooks hold', async () => {
+  const service = await start({ delivery: { places: 5, endpointMax: 16 } })
+  const receiver = await endpoint()
+  receiver.respond(silence)
+  for (let path = 0; path < 4; path++) await addWebhook(service, `${receiver.url}/${path}`)
+  await emit(service)
+  await receiver.received(4)
+  const fine = await endpoint()
+  const id = await addWebhook(service, fine.url)
+  await emit(service)
+  await only(service, id, { status: 'pending', claimedAt: null, waitingFor: 'account_share' })
+  expect(fine.requests).toHaveLength(0)
+})
 
-  test('a pending delivery waits for its claim while no worker runs', async () => {
-    const service = await start()
-    const receiver = await endpoint()
-    receiver.respond(answer(500))
-    const id = await addWebhook(service, receiver.url)
-    await emit(service)
-    const { id: deliveryId } = await only(service, id, { attemptCount: 1 })
-    const api = await startTestService({ beside: service, roles: { worker: false } })
-    onTestFinished(() => api.stop())
-    await service.app.stop()
-    await api.client.succeed(contract.deliveries.resend, { params: { id, deliveryId }, body: {} })
-    const { queuedAt, nextAttemptAt } = await only(api, id, { claimedAt: null, waitingFor: 'claim' })
-    expect(queuedAt).toBe(nextAttemptAt)
-  })
+test('a pending delivery waits for its claim while no worker runs', async () => {
+  const service = await start()
+  const receiver = await endpoint()
+  receiver.respond(answer(500))
+  const id = await addWebhook(service, receiver.url)
+  await emit(service)
+  const { id: deliveryId } = await only(service, id, { attemptCount: 1 })
+  const api = await startTestService({ beside: service, roles: { worker: false } })
+  onTestFinished(() => api.stop())
+  await service.app.stop()
+  await api.client.succeed(contract.deliveries.resend, { params: { id, deliveryId }, body: {} })
+  const { queuedAt, nextAttemptAt } = await only(api, id, { claimedAt: null, waitingFor: 'claim' })
+  expect(queuedAt).toBe(nextAttemptAt)
+})
 
-  test('a pending delivery waits for its claim where what processes said is lost or old', async () => {
-    const service = await start({ shutdownTimeoutSeconds: 0 })
-    const receiver = await endpoint()
-    receiver.respond(silence)
-    const id = await addWebhook(service, receiver.url)
-    await emit(service, 12)
-    await receiver.received(4)
-    await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
-    const api = await startTestService({ beside: service, roles: { worker: false } })
-    onTestFinished(() => api.stop())
-    const { db } = service.database
-    // As after a crash of PostgreSQL.
-    await sql`TRUNCATE flow_states`.execute(db)
-    await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
-    await service.app.stop()
-    expect(await reasonsOf(api, id)).toEqual(['claim'])
-    // As a process that was killed.
-    const said = (secondsAgo: number) =>
-      sql`
+test('a pending delivery waits for its claim where what processes said is lost or old', async () => {
+  const service = await start({ shutdownTimeoutSeconds: 0 })
+  const receiver = await endpoint()
+  receiver.respond(silence)
+  const id = await addWebhook(service, receiver.url)
+  await emit(service, 12)
+  await receiver.received(4)
+  await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
+  const api = await startTestService({ beside: service, roles: { worker: false } })
+  onTestFinished(() => api.stop())
+  const { db } = service.database
+  // As after a crash of PostgreSQL.
+  await sql`TRUNCATE flow_states`.execute(db)
+  await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
+  await service.app.stop()
+  expect(await reasonsOf(api, id)).toEqual(['claim'])
+  // As a process that was killed.
+  const said = (secondsAgo: number) =>
+    sql`
       INSERT INTO flow_states (flow, process, max_in_flight, in_flight, waits_for, updated_at)
       SELECT flow, gen_random_uuid(), 4, 4, 'endpoint_limit', now() - make_interval(secs => ${secondsAgo})
       FROM webhooks WHERE id = ${id}
     `.execute(db)
-    await said(16)
-    expect(await reasonsOf(api, id)).toEqual(['claim'])
-    await said(0)
-    expect(await reasonsOf(api, id)).toEqual(['endpoint_limit'])
-  })
+  await said(16)
+  expect(await reasonsOf(api, id)).toEqual(['claim'])
+  await said(0)
+  expect(await reasonsOf(api, id)).toEqual(['endpoint_limit'])
 })
 
 describe('a delivery was due, then claimed, then attempted', () => {

@@ -15,7 +15,7 @@ function createLoop() {
   }
 }
 
-test('takes a process for busy whose event loop was idle for less than a tenth of the time', () => {
+test('a process counts as busy when its event loop was idle for less than a tenth of the time', () => {
   const loop = createLoop()
   const isBusy = createEventLoopLoad(loop.measure)
   loop.pass(9, 91)
@@ -24,7 +24,7 @@ test('takes a process for busy whose event loop was idle for less than a tenth o
   expect(isBusy()).toBe(false)
 })
 
-test('judges no time shorter than 100 ms, and nothing of before the last look', () => {
+test('no time shorter than 100 ms is judged, and nothing of before the last look', () => {
   const loop = createLoop()
   const isBusy = createEventLoopLoad(loop.measure)
   loop.pass(0, 99)

@@ -188,8 +188,8 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }))
 
 describe.each(cases)('$file', ({ file, refused, allowed }) => {
-  test(`may not import ${refused.join(', ')}`, () => expect(toldOf(file, refused)).toEqual(refused))
-  test(`may import ${allowed.join(', ') || 'nothing'}`, () => expect(toldOf(file, allowed)).toEqual([]))
+  test(`${file} may not import ${refused.join(', ')}`, () => expect(toldOf(file, refused)).toEqual(refused))
+  test(`${file} may import ${allowed.join(', ') || 'nothing'}`, () => expect(toldOf(file, allowed)).toEqual([]))
 })
 
 test.each(Object.keys(kinds))('an import of another kind counts as well: %s', (kind) => {

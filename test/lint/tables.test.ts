@@ -203,11 +203,11 @@ test('every table has an owner', () => {
 describe.each(Object.entries(owners))('%s', (table, owner) => {
   const own = uses.filter((use) => use.table === table)
 
-  test(`is named by ${owner.room} and the rooms that have a reason`, () => {
+  test(`${table} is named by ${owner.room} and the rooms that have a reason`, () => {
     expect(own.filter(({ room }) => !mayUse(room, owner)).map(({ file }) => file)).toEqual([])
   })
 
-  test('has no reason for a room that does not name it', () => {
+  test(`${table} has no reason for a room that does not name it`, () => {
     const rooms = new Set(own.map(({ room }) => room))
     expect(Object.keys(owner.also ?? {}).filter((room) => !rooms.has(room))).toEqual([])
   })

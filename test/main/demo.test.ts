@@ -23,7 +23,7 @@ describe('npm run demo', () => {
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  test('shows a signed delivery and a scheduled retry, and takes away what it made', async () => {
+  test('npm run demo shows a signed delivery and a scheduled retry, and takes away what it made', async () => {
     const demo = await runNode(['scripts/demo.ts'], { DATA_DIR: dataDir, POSTERN_URL: service.url })
     expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
     expect(demo.stdout).toMatch(/"type": "contact.created"/)
@@ -42,7 +42,7 @@ describe('npm run demo', () => {
     expect(keys.find(({ name }) => name === 'npm run demo')?.revokedAt).toEqual(expect.any(String))
   })
 
-  test('email shows it captured and signed, its timeline and signed events, and takes away what it made', async () => {
+  test('npm run demo -- email shows one captured and signed, its timeline and signed events, and takes away what it made', async () => {
     const demo = await runNode(['scripts/demo.ts', 'email', '--open'], { DATA_DIR: dataDir, POSTERN_URL: service.url })
     expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
     for (const algorithm of ['rsa-sha256', 'ed25519-sha256']) {
@@ -64,27 +64,31 @@ describe('npm run demo', () => {
   })
 
   // It waits for claims of the killed process to lapse: half a minute in which nothing is done.
-  test('campaign kills a service of its own in the middle, and proves that each got it once', longTest, async () => {
-    const demo = await runNode(['scripts/demo.ts', 'campaign', '100'], {})
-    expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
-    expect(demo.stdout).toMatch(/rows +100 read, 100 created, 0 skipped, 0 failed/)
-    expect(demo.stdout).toMatch(/people +80\n/)
-    expect(demo.stdout).toMatch(/✗ kill -9: the process is gone/)
-    expect(demo.stdout).toMatch(/got it +80\n +counted as handed over +80\n +sent again +\d+\n/)
-    expect(demo.stdout).toMatch(/✓ One email for each person, campaign.sent once, campaign.completed once/)
-  })
+  test(
+    'npm run demo -- campaign kills a service of its own in the middle, and proves that each got it once',
+    longTest,
+    async () => {
+      const demo = await runNode(['scripts/demo.ts', 'campaign', '100'], {})
+      expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
+      expect(demo.stdout).toMatch(/rows +100 read, 100 created, 0 skipped, 0 failed/)
+      expect(demo.stdout).toMatch(/people +80\n/)
+      expect(demo.stdout).toMatch(/✗ kill -9: the process is gone/)
+      expect(demo.stdout).toMatch(/got it +80\n +counted as handed over +80\n +sent again +\d+\n/)
+      expect(demo.stdout).toMatch(/✓ One email for each person, campaign.sent once, campaign.completed once/)
+    },
+  )
 
   test.each([
     ['a name it does not know', ['emial'], {}, 'there is no "emial"; there are webhooks, email, campaign'],
     ['an option it does not know', ['--opne'], {}, 'there is no option "--opne"; there is --open'],
     ['too many people', ['campaign', '1001'], {}, 'the number of people must be from 50 to 1000, not "1001"'],
     ['a test key for email', ['email'], { POSTERN_API_KEY: 'postern_test_x' }, 'POSTERN_API_KEY must be a live key'],
-  ])('refuses %s', async (_, args, env, reason) => {
+  ])('npm run demo refuses %s', async (_, args, env, reason) => {
     const demo = await runNode(['scripts/demo.ts', ...args], { POSTERN_URL: service.url, ...env })
     expect(demo).toEqual({ stdout: '', stderr: `demo: ${reason}\n`, exitCode: 1 })
   })
 
-  test('says so when it makes its key in the database of another service', async () => {
+  test('npm run demo says so when it makes its key in the database of another service', async () => {
     await using other = await createTestDatabase()
     await seedAccount(other.db, new Date())
     const env = { POSTERN_URL: service.url, DATABASE_URL: other.connectionString }
@@ -98,7 +102,7 @@ describe('npm run demo', () => {
     ])
   })
 
-  test('says so when no service runs', async () => {
+  test('npm run demo says so when no service runs', async () => {
     const demo = await runNode(['scripts/demo.ts'], { POSTERN_URL: 'http://127.0.0.1:1' })
     expect(demo).toEqual({
       stdout: '',

@@ -64,7 +64,7 @@ describe('the first start', () => {
 
   afterAll(() => service[Symbol.asyncDispose]())
 
-  test('prints a test key and a live key that work, and where the documentation is', async () => {
+  test('the first start prints a test key and a live key that work, and where the documentation is', async () => {
     const keys = keysOf(service)
     for (const key of [keys.test, keys.live]) {
       expect(await request(`${service.url}/v1/webhooks`, { key })).toMatchObject({ status: 200 })
@@ -73,13 +73,13 @@ describe('the first start', () => {
     expect((await fetch(`${service.url}/docs`)).status).toBe(200)
   })
 
-  test.skipIf(!hasCurl)('prints a curl line that works as pasted', async () => {
+  test.skipIf(!hasCurl)('the first start prints a curl line that works as pasted', async () => {
     const line = service.greeting.split('\n').find((printed) => printed.includes('curl '))
     const { stdout } = await promisify(execFile)('sh', ['-c', `${line?.trim()} --silent --fail`])
     expect(JSON.parse(stdout).data[0]).toMatchObject({ type: 'email.sent' })
   })
 
-  test('is told of what the command line does', async () => {
+  test('the first start is told of what the command line does', async () => {
     const env = { DATA_DIR: dataDir }
     const made = await runNode(['server/cli/postern.ts', 'keys', 'create', '--mode', 'live', '--json'], env)
     const { id, key } = JSON.parse(made.stdout)
@@ -91,40 +91,37 @@ describe('the first start', () => {
   })
 })
 
-describe('a process that was killed', () => {
-  test('comes up with everything committed, and shows no keys again', async () => {
-    const env = { DATA_DIR: join(parent, 'killed') }
-    const first = await startService(env)
-    const key = keysOf(first).live
-    const audience = await request(`${first.url}/v1/audiences`, { key, method: 'POST', body: { name: 'Committed' } })
-    expect(audience.status).toBe(201)
-    first.child.kill('SIGKILL')
-    expect(await first.exit).toEqual({ code: null, signal: 'SIGKILL' })
+test('a process that was killed comes up with everything committed, and shows no keys again', async () => {
+  const env = { DATA_DIR: join(parent, 'killed') }
+  const first = await startService(env)
+  const key = keysOf(first).live
+  const audience = await request(`${first.url}/v1/audiences`, { key, method: 'POST', body: { name: 'Committed' } })
+  expect(audience.status).toBe(201)
+  first.child.kill('SIGKILL')
+  expect(await first.exit).toEqual({ code: null, signal: 'SIGKILL' })
 
-    await using second = await startService(env)
-    expect(second.greeting).toMatch(
-      /^Postern listens on \S+, with its documentation at \S+(\nThere is no user of the dashboard yet; .*)?(\nNo email leaves this machine: .*)?(\nWebhooks may lead to .*)?$/,
-    )
-    const found = await request(`${second.url}/v1/audiences/${idOf(audience.body)}`, { key })
-    expect(found).toEqual({ status: 200, body: audience.body })
-    second.child.kill('SIGTERM')
-    await second.exit
-  })
+  await using second = await startService(env)
+  expect(second.greeting).toMatch(
+    /^Postern listens on \S+, with its documentation at \S+(\nThere is no user of the dashboard yet; .*)?(\nNo email leaves this machine: .*)?(\nWebhooks may lead to .*)?$/,
+  )
+  const found = await request(`${second.url}/v1/audiences/${idOf(audience.body)}`, { key })
+  expect(found).toEqual({ status: 200, body: audience.body })
+  second.child.kill('SIGTERM')
+  await second.exit
 })
 
-describe('a process whose embedded database ends', () => {
-  test('says so in one line and ends, since it can do nothing', async () => {
-    const dataDir = join(parent, 'bereft')
-    await using service = await startService({ DATA_DIR: dataDir })
-    const pidFile = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')
-    process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL')
-    expect(await service.exit).toEqual({ code: 1, signal: null })
-    expect(await service.stderr).toMatch(/^postern: .*\n$/)
-  })
+test('a process whose embedded database ends says so in one line and ends, since it can do nothing', async () => {
+  const dataDir = join(parent, 'bereft')
+  await using service = await startService({ DATA_DIR: dataDir })
+  const pidFile = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')
+  process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL')
+  expect(await service.exit).toEqual({ code: 1, signal: null })
+  expect(await service.stderr).toMatch(/^postern: .*\n$/)
 })
 
-describe('a process that is told to stop', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('by %s ends in order, and its database with it', async (signal) => {
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a process that is told to stop by %s ends in order, and its database with it',
+  async (signal) => {
     const dataDir = join(parent, 'stopped')
     await using service = await startService({ DATA_DIR: dataDir })
     service.child.kill(signal)
@@ -132,29 +129,29 @@ describe('a process that is told to stop', () => {
     service.child.kill(signal)
     expect(await service.exit).toEqual({ code: 0, signal: null })
     await expect(access(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).rejects.toThrow('ENOENT')
-  })
+  },
+)
 
-  test('finishes what is in flight, unless it is told a second time', async () => {
-    await using service = await startService({ DATA_DIR: join(parent, 'in flight') })
-    const key = keysOf(service).live
-    // An endpoint that takes a delivery and never answers.
-    const endpoint = createServer().listen(0, '127.0.0.1')
-    await once(endpoint, 'listening')
-    const address = endpoint.address()
-    const port = typeof address === 'object' ? address?.port : undefined
-    const body = { url: `http://127.0.0.1:${port}/`, events: ['contact.created'] }
-    const webhook = await request(`${service.url}/v1/webhooks`, { key, method: 'POST', body })
-    const taken = once(endpoint, 'request')
-    const answer = request(`${service.url}/v1/webhooks/${idOf(webhook.body)}/test`, { key, method: 'POST', body: {} })
-    answer.catch(() => undefined)
-    await taken
-    service.child.kill('SIGTERM')
-    await untilRefused(`${service.url}/healthz`)
-    expect(service.child.exitCode).toBeNull()
-    const insisting = setInterval(() => service.child.kill('SIGTERM'), 100)
-    expect(await service.exit).toEqual({ code: 1, signal: null })
-    clearInterval(insisting)
-    endpoint.closeAllConnections()
-    endpoint.close()
-  })
+test('a process that is told to stop finishes what is in flight, unless it is told a second time', async () => {
+  await using service = await startService({ DATA_DIR: join(parent, 'in flight') })
+  const key = keysOf(service).live
+  // An endpoint that takes a delivery and never answers.
+  const endpoint = createServer().listen(0, '127.0.0.1')
+  await once(endpoint, 'listening')
+  const address = endpoint.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const body = { url: `http://127.0.0.1:${port}/`, events: ['contact.created'] }
+  const webhook = await request(`${service.url}/v1/webhooks`, { key, method: 'POST', body })
+  const taken = once(endpoint, 'request')
+  const answer = request(`${service.url}/v1/webhooks/${idOf(webhook.body)}/test`, { key, method: 'POST', body: {} })
+  answer.catch(() => undefined)
+  await taken
+  service.child.kill('SIGTERM')
+  await untilRefused(`${service.url}/healthz`)
+  expect(service.child.exitCode).toBeNull()
+  const insisting = setInterval(() => service.child.kill('SIGTERM'), 100)
+  expect(await service.exit).toEqual({ code: 1, signal: null })
+  clearInterval(insisting)
+  endpoint.closeAllConnections()
+  endpoint.close()
 })

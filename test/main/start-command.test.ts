@@ -8,7 +8,7 @@ import { startService } from './service-process.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-test('starts the service in the image as npm start does', () => {
+test('the image starts the service as npm start does', () => {
   const { options, program } = startArguments()
   const image = readFileSync(join(root, 'Dockerfile'), 'utf8')
   expect(image).toContain(`CMD ${JSON.stringify(['node', ...options, program]).replaceAll(',', ', ')}\n`)

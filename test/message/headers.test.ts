@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isReservedHeader, mailboxOf } from '../../server/message/headers.ts'
 import { readMailbox, writeMailbox } from '../../server/message/mailbox.ts'
 import { composer, headersOf, parsed, partsOf } from '../support/worlds/message.ts'
@@ -30,37 +30,32 @@ const mailboxes = fc
 /** Angle brackets cannot go over the line in an address: no command of SMTP could name it. */
 const sendable = mailboxes.filter(({ mailbox }) => !/[<>]/.test(mailbox?.address ?? ''))
 
-describe('a mailbox', () => {
-  test('that the API took is read as it was written down, whatever its name and address', () => {
-    fc.assert(
-      fc.property(mailboxes, ({ mailbox }) => {
-        if (mailbox === null) throw new Error('it was refused')
-        const read = mailboxOf(writeMailbox(mailbox))
+test('a mailbox that the API took is read as it was written down, whatever its name and address', () => {
+  fc.assert(
+    fc.property(mailboxes, ({ mailbox }) => {
+      if (mailbox === null) throw new Error('it was refused')
+      const read = mailboxOf(writeMailbox(mailbox))
 
-        expect(read?.address).toBe(mailbox.address)
-        expect(read?.name).toBe((mailbox.name ?? '').replace(/\s+/gu, ' ').trim())
-      }),
-      { numRuns: 1_000 },
-    )
-  })
+      expect(read?.address).toBe(mailbox.address)
+      expect(read?.name).toBe((mailbox.name ?? '').replace(/\s+/gu, ' ').trim())
+    }),
+    { numRuns: 1_000 },
+  )
+})
 
-  test('is one mailbox on the line, with the same name', async () => {
-    await fc.assert(
-      fc.asyncProperty(sendable, async ({ mailbox }) => {
-        if (mailbox === null) throw new Error('it was refused')
-        const message = await composer.compose(
-          partsOf({ email: { sender: writeMailbox(mailbox) }, signer: null }),
-          null,
-        )
-        const mail = await parsed(message)
+test('a mailbox is one mailbox on the line, with the same name', async () => {
+  await fc.assert(
+    fc.asyncProperty(sendable, async ({ mailbox }) => {
+      if (mailbox === null) throw new Error('it was refused')
+      const message = await composer.compose(partsOf({ email: { sender: writeMailbox(mailbox) }, signer: null }), null)
+      const mail = await parsed(message)
 
-        expect(mail.from?.value).toHaveLength(1)
-        expect(mail.from?.value[0]?.name).toBe((mailbox.name ?? '').replace(/\s+/gu, ' ').trim())
-        expect(headersOf(message).get('from')).toHaveLength(1)
-      }),
-      { numRuns: 200 },
-    )
-  })
+      expect(mail.from?.value).toHaveLength(1)
+      expect(mail.from?.value[0]?.name).toBe((mailbox.name ?? '').replace(/\s+/gu, ' ').trim())
+      expect(headersOf(message).get('from')).toHaveLength(1)
+    }),
+    { numRuns: 200 },
+  )
 })
 
 test.each(['From', 'BCC', 'dkim-signature', 'Content-Anything', 'ARC-Seal', 'Resent-From', 'x-postern-id', 'Received'])(

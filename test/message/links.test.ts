@@ -37,20 +37,20 @@ describe('a link', () => {
     ['?a=1&copy=2', '?a=1&copy=2'],
     ['?a=1&#38;b=2', '?a=1&b=2'],
     ['?q=&quot;&#x65E5;', '?q="日'],
-  ])('is what its character references mean: %s', (given, meant) => {
+  ])('a link is what its character references mean: %s', (given, meant) => {
     const { links } = scanHtml(`<a href="https://x.example/${given}">`)
 
     expect(links.map(({ target }) => target)).toEqual([`https://x.example/${meant}`])
   })
 
-  test('is rewritten if it is among the first 1,000', () => {
+  test('a link is rewritten if it is among the first 1,000', () => {
     const html = '<a href="https://x.example">'.repeat(1_001)
 
     expect(marked(html).match(/"\[/g)).toHaveLength(1_000)
     expect(marked(html).endsWith('"[https://x.example]"><a href="https://x.example">')).toBe(true)
   })
 
-  test('that begins with a character reference is found', () => {
+  test('a link that begins with a character reference is found', () => {
     expect(marked('<a href="&#104;ttps://x.example">')).toBe('<a href="[https://x.example]">')
   })
 
@@ -67,7 +67,7 @@ describe('a link', () => {
     ['a placeholder', '<a href="{{url}}">'],
     ['an unsubscribe link of this service', `<a href="${publicUrl}/u/token">`],
     ['an address longer than servers take', `<a href="https://x.example/${'x'.repeat(2_000)}">`],
-  ])('to %s stays', (_, html) => {
+  ])('a link to %s stays', (_, html) => {
     expect(marked(html)).toBe(html)
   })
 
@@ -89,7 +89,7 @@ describe('a link', () => {
     '<base href="https://x.example">',
     '<a href="https://x.example',
     '<abbr href="https://x.example">',
-  ])('is none in %s', (html) => {
+  ])('a link is none in %s', (html) => {
     expect(marked(html)).toBe(html)
   })
 
@@ -103,14 +103,14 @@ describe('a link', () => {
     ['a condition within', '<!--[if mso]><![if gte mso 15]><a href="X"><![endif]><![endif]-->'],
     ['for Outlook and for others', '<!--[if mso]><a href="X">1</a><![endif]--><!--[if !mso]> --><a href="X">2</a>'],
     ['a comment that does not end', '<!--[if mso]><a href="X">'],
-  ])('in a conditional comment is rewritten: %s', (_, html) => {
+  ])('a link in a conditional comment is rewritten: %s', (_, html) => {
     const link = 'https://x.example/?a=1'
     const expected = html.replaceAll('=X', '="X"').replaceAll('"X"', `"[${link}]"`)
 
     expect(marked(html.replaceAll('X', link))).toBe(expected)
   })
 
-  test('in conditional comments is rewritten where it stands, among others, up to the same limit', () => {
+  test('a link in conditional comments is rewritten where it stands, among others, up to the same limit', () => {
     const one = '<p>ü</p><!--[if mso]>ü<a href="https://x.example"><![endif]--><a href=\'https://y.example\'>'
     const tracked = marked(one.repeat(501))
 
@@ -126,14 +126,14 @@ describe('a link', () => {
     expect(tracked.endsWith(one)).toBe(true)
   })
 
-  test('in a conditional comment does not end it, whatever it becomes', () => {
+  test('a link in a conditional comment does not end it, whatever it becomes', () => {
     const html = '<!--[if mso]><a href=https://x.example><![endif]--><p>'
     const tracked = trackHtml(html, { linkTo: () => 'https://x.example/u/--', pixelUrl: null, ownUrl })
 
     expect(tracked.indexOf('-->')).toBe(tracked.lastIndexOf('-->'))
   })
 
-  test('goes where the sender wants only if that is the web', () => {
+  test('a link goes where the sender wants only if that is the web', () => {
     expect(['http://x.example', 'HTTPS://x.example/?a=b#c'].every(isWebLink)).toBe(true)
     expect(
       ['ftp://x.example', 'javascript:alert(1)', 'https:x.example', ' https://x.example', 'http://'].some(isWebLink),
@@ -141,133 +141,129 @@ describe('a link', () => {
   })
 })
 
-describe('an HTML text', () => {
-  const pieces = fc.constantFrom(
-    ...[
-      '<a href="',
-      "<a href='",
-      '<a href=',
-      'https://x.example/',
-      '&amp;',
-      '&#',
-      ';',
-      '"',
-      "'",
-      '>',
-      '<',
-      '/',
-      ' ',
-      '=',
-    ],
-    ...[
-      '<!--',
-      '-->',
-      '<!--[if mso]>',
-      '<![endif]-->',
-      '<v:rect href="',
-      '<!',
-      ']]>',
-      '<![CDATA[',
-      '<script>',
-      '</script>',
-      '</body>',
-      '<body>',
-      'href',
-      '\n',
-      'ü',
-      '\u0000',
-      '<?',
-    ],
+const pieces = fc.constantFrom(
+  ...[
+    '<a href="',
+    "<a href='",
+    '<a href=',
+    'https://x.example/',
+    '&amp;',
+    '&#',
+    ';',
+    '"',
+    "'",
+    '>',
+    '<',
+    '/',
+    ' ',
+    '=',
+  ],
+  ...[
+    '<!--',
+    '-->',
+    '<!--[if mso]>',
+    '<![endif]-->',
+    '<v:rect href="',
+    '<!',
+    ']]>',
+    '<![CDATA[',
+    '<script>',
+    '</script>',
+    '</body>',
+    '<body>',
+    'href',
+    '\n',
+    'ü',
+    '\u0000',
+    '<?',
+  ],
+)
+const texts = fc.array(pieces, { maxLength: 40 }).map((parts) => parts.join(''))
+
+test('an HTML text keeps everything but its links, whatever it is', () => {
+  fc.assert(
+    fc.property(texts, (html) => {
+      const { links, bodyEnd } = scanHtml(html)
+      let rest = ''
+      let position = 0
+      for (const { start, end } of links) {
+        expect(start).toBeGreaterThanOrEqual(position)
+        expect(end).toBeGreaterThanOrEqual(start)
+        rest += html.slice(position, start)
+        position = end
+      }
+      rest += html.slice(position)
+      expect(trackHtml(html, { linkTo: null, pixelUrl: null, ownUrl })).toBe(html)
+      expect(marked(html).length).toBeGreaterThanOrEqual(rest.length)
+      expect(bodyEnd).toBeLessThanOrEqual(html.length)
+      // Rewritten, it has the same links at the same places in the text.
+      const again = scanHtml(trackHtml(html, { linkTo: () => 'https://y.example/', pixelUrl: null, ownUrl })).links
+      expect(again.map(({ target }) => target)).toEqual(
+        links.map(({ target }) => (isWebLink(target) ? 'https://y.example/' : target)),
+      )
+    }),
+    { numRuns: 1_000 },
   )
-  const texts = fc.array(pieces, { maxLength: 40 }).map((parts) => parts.join(''))
-
-  test('keeps everything but its links, whatever it is', () => {
-    fc.assert(
-      fc.property(texts, (html) => {
-        const { links, bodyEnd } = scanHtml(html)
-        let rest = ''
-        let position = 0
-        for (const { start, end } of links) {
-          expect(start).toBeGreaterThanOrEqual(position)
-          expect(end).toBeGreaterThanOrEqual(start)
-          rest += html.slice(position, start)
-          position = end
-        }
-        rest += html.slice(position)
-        expect(trackHtml(html, { linkTo: null, pixelUrl: null, ownUrl })).toBe(html)
-        expect(marked(html).length).toBeGreaterThanOrEqual(rest.length)
-        expect(bodyEnd).toBeLessThanOrEqual(html.length)
-        // Rewritten, it has the same links at the same places in the text.
-        const again = scanHtml(trackHtml(html, { linkTo: () => 'https://y.example/', pixelUrl: null, ownUrl })).links
-        expect(again.map(({ target }) => target)).toEqual(
-          links.map(({ target }) => (isWebLink(target) ? 'https://y.example/' : target)),
-        )
-      }),
-      { numRuns: 1_000 },
-    )
-  })
-
-  test.each([
-    ['<html><body><p>x</p></body></html>', '<html><body><p>x</p>[]</body></html>'],
-    ['<p>x</p></BODY >', '<p>x</p>[]</BODY >'],
-    ['<p>x</p>', '<p>x</p>[]'],
-    ['<p></body></p><!-- </body> --></body>', '<p></body></p><!-- </body> -->[]</body>'],
-  ])('has the pixel at the end of its body: %s', (html, expected) => {
-    const tracked = trackHtml(html, { linkTo: null, pixelUrl: 'https://x.example/"&', ownUrl })
-
-    expect(tracked.replace(/<img [^>]*>/, '[]')).toBe(expected)
-    expect(tracked).toContain('<img src="https://x.example/&#34;&#38;" width="1" height="1" alt=""')
-  })
-
-  test('that is hostile is read once', () => {
-    const parts = [
-      '<a href="',
-      '<!--',
-      '<!--[if ',
-      '<!--[if mso]>',
-      '&amp',
-      '<a ',
-      '</',
-      '<a href=&',
-      '=',
-      '<a href="&#x',
-    ]
-    for (const part of parts) {
-      const { links } = scanHtml(part.repeat(300_000))
-      expect(links.filter(({ target }) => isWebLink(target))).toEqual([])
-    }
-  })
 })
 
-describe('a tracked email', () => {
-  const link = 'https://shop.example/?a=1&b=ü'
-  const html = `<p><a href="https://shop.example/?a=1&amp;b=ü">Shop</a></p>`
+test.each([
+  ['<html><body><p>x</p></body></html>', '<html><body><p>x</p>[]</body></html>'],
+  ['<p>x</p></BODY >', '<p>x</p>[]</BODY >'],
+  ['<p>x</p>', '<p>x</p>[]'],
+  ['<p></body></p><!-- </body> --></body>', '<p></body></p><!-- </body> -->[]</body>'],
+])('an HTML text has the pixel at the end of its body: %s', (html, expected) => {
+  const tracked = trackHtml(html, { linkTo: null, pixelUrl: 'https://x.example/"&', ownUrl })
 
-  async function copy(email: { trackOpens?: boolean; trackClicks?: boolean }, only: number | null) {
-    const parts = partsOf({ email, content: { html, text: link } })
-    const mail = await parsed(await composer.compose(parts, only))
-    return { mail, emailId: parts.email.id }
+  expect(tracked.replace(/<img [^>]*>/, '[]')).toBe(expected)
+  expect(tracked).toContain('<img src="https://x.example/&#34;&#38;" width="1" height="1" alt=""')
+})
+
+test('an HTML text that is hostile is read once', () => {
+  const parts = [
+    '<a href="',
+    '<!--',
+    '<!--[if ',
+    '<!--[if mso]>',
+    '&amp',
+    '<a ',
+    '</',
+    '<a href=&',
+    '=',
+    '<a href="&#x',
+  ]
+  for (const part of parts) {
+    const { links } = scanHtml(part.repeat(300_000))
+    expect(links.filter(({ target }) => isWebLink(target))).toEqual([])
   }
+})
 
-  test('has a pixel and links of its recipient’s own, and its text as it was', async () => {
-    const { mail, emailId } = await copy({ trackOpens: true, trackClicks: true }, 3)
-    const [, click = ''] = /href="https:\/\/post\.example\.com\/t\/c\/([\w-]+)"/.exec(mail.html || '') ?? []
-    const [, pixel = ''] = /src="https:\/\/post\.example\.com\/t\/o\/([\w-]+)"/.exec(mail.html || '') ?? []
+const link = 'https://shop.example/?a=1&b=ü'
+const html = `<p><a href="https://shop.example/?a=1&amp;b=ü">Shop</a></p>`
 
-    expect(tokens.readClick(click)).toEqual({ emailId, position: 3, link })
-    expect(tokens.readPixel(pixel)).toEqual({ emailId, position: 3 })
-    expect(mail.text?.trim()).toBe(link)
-  })
+async function copy(email: { trackOpens?: boolean; trackClicks?: boolean }, only: number | null) {
+  const parts = partsOf({ email, content: { html, text: link } })
+  const mail = await parsed(await composer.compose(parts, only))
+  return { mail, emailId: parts.email.id }
+}
 
-  test('has only what is asked for, and nothing in a copy for all', async () => {
-    const opens = await copy({ trackOpens: true }, 0)
-    const clicks = await copy({ trackClicks: true }, 0)
-    const all = await copy({ trackOpens: true, trackClicks: true }, null)
+test('a tracked email has a pixel and links of its recipient’s own, and its text as it was', async () => {
+  const { mail, emailId } = await copy({ trackOpens: true, trackClicks: true }, 3)
+  const [, click = ''] = /href="https:\/\/post\.example\.com\/t\/c\/([\w-]+)"/.exec(mail.html || '') ?? []
+  const [, pixel = ''] = /src="https:\/\/post\.example\.com\/t\/o\/([\w-]+)"/.exec(mail.html || '') ?? []
 
-    expect(opens.mail.html).toContain(html)
-    expect(opens.mail.html).toContain('/t/o/')
-    expect(clicks.mail.html).toContain('/t/c/')
-    expect(clicks.mail.html).not.toContain('/t/o/')
-    expect(all.mail.html || '').toBe(html)
-  })
+  expect(tokens.readClick(click)).toEqual({ emailId, position: 3, link })
+  expect(tokens.readPixel(pixel)).toEqual({ emailId, position: 3 })
+  expect(mail.text?.trim()).toBe(link)
+})
+
+test('a tracked email has only what is asked for, and nothing in a copy for all', async () => {
+  const opens = await copy({ trackOpens: true }, 0)
+  const clicks = await copy({ trackClicks: true }, 0)
+  const all = await copy({ trackOpens: true, trackClicks: true }, null)
+
+  expect(opens.mail.html).toContain(html)
+  expect(opens.mail.html).toContain('/t/o/')
+  expect(clicks.mail.html).toContain('/t/c/')
+  expect(clicks.mail.html).not.toContain('/t/o/')
+  expect(all.mail.html || '').toBe(html)
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { idPattern } from '../../contract/ids.ts'
 import { createMailTokens } from '../../server/message/mail-tokens.ts'
 import { deriveKey } from '../../server/secrets/secret-box.ts'
@@ -33,159 +33,153 @@ function tampered(token: string, alphabet: string): fc.Arbitrary<string> {
     .filter((changed) => changed !== token)
 }
 
-describe('the return path', () => {
-  test('tells of its email and whose copy it is, in any letter case and at any host, and fits into an address', () => {
-    fc.assert(
-      fc.property(copies, fc.infiniteStream(fc.boolean()), (copy, upper) => {
-        const address = tokens.returnPath(copy, 'send.example.com')
-        const shouted = [...address].map((char) => (upper.next().value ? char.toUpperCase() : char)).join('')
+test('the return path tells of its email and whose copy it is, in any letter case and at any host, and fits into an address', () => {
+  fc.assert(
+    fc.property(copies, fc.infiniteStream(fc.boolean()), (copy, upper) => {
+      const address = tokens.returnPath(copy, 'send.example.com')
+      const shouted = [...address].map((char) => (upper.next().value ? char.toUpperCase() : char)).join('')
 
-        expect(address).toMatch(/^b\.[a-z0-9]{42,46}@send\.example\.com$/)
-        expect(tokens.readReturnPath(shouted)).toEqual(copy)
-        expect(tokens.readReturnPath(address.replace('send.example.com', 'elsewhere.example'))).toEqual(copy)
-        expect(tokens.readCopy(tokens.copy(copy).toUpperCase())).toEqual(copy)
-        expect(other.readReturnPath(address)).toBeNull()
-      }),
-    )
-  })
+      expect(address).toMatch(/^b\.[a-z0-9]{42,46}@send\.example\.com$/)
+      expect(tokens.readReturnPath(shouted)).toEqual(copy)
+      expect(tokens.readReturnPath(address.replace('send.example.com', 'elsewhere.example'))).toEqual(copy)
+      expect(tokens.readCopy(tokens.copy(copy).toUpperCase())).toEqual(copy)
+      expect(other.readReturnPath(address)).toBeNull()
+    }),
+  )
+})
 
-  test('that was tampered with tells nothing', () => {
-    const changed = copies.chain((copy) => tampered(tokens.copy(copy), '0123456789abcdefghjkmnpqrstvwxyzilou-._@ '))
-    fc.assert(
-      fc.property(changed, (token) => {
-        expect(tokens.readCopy(token)).toBeNull()
-        expect(tokens.readReturnPath(`b.${token}@send.example.com`)).toBeNull()
-      }),
-      { numRuns: 500 },
-    )
-  })
+test('the return path that was tampered with tells nothing', () => {
+  const changed = copies.chain((copy) => tampered(tokens.copy(copy), '0123456789abcdefghjkmnpqrstvwxyzilou-._@ '))
+  fc.assert(
+    fc.property(changed, (token) => {
+      expect(tokens.readCopy(token)).toBeNull()
+      expect(tokens.readReturnPath(`b.${token}@send.example.com`)).toBeNull()
+    }),
+    { numRuns: 500 },
+  )
+})
 
-  test('of one copy cannot be made into that of all, or of another', () => {
-    const emailId = idOfUuid('email', '018f0000-0000-7000-8000-000000000000')
-    const own = tokens.copy({ emailId, position: 1 })
-    const ofAll = tokens.copy({ emailId, position: null })
-    expect(own).not.toContain(ofAll.slice(26))
-    for (const forged of [own.slice(0, 26) + own.slice(30), own.replace(/^(.{26}).{4}/, '$10002')]) {
-      expect(tokens.readCopy(forged)).toBeNull()
-    }
-  })
+test('the return path of one copy cannot be made into that of all, or of another', () => {
+  const emailId = idOfUuid('email', '018f0000-0000-7000-8000-000000000000')
+  const own = tokens.copy({ emailId, position: 1 })
+  const ofAll = tokens.copy({ emailId, position: null })
+  expect(own).not.toContain(ofAll.slice(26))
+  for (const forged of [own.slice(0, 26) + own.slice(30), own.replace(/^(.{26}).{4}/, '$10002')]) {
+    expect(tokens.readCopy(forged)).toBeNull()
+  }
+})
 
-  test('that was made before copies had positions still tells of its email', () => {
-    const address = 'b.01hw000000e008000000000000sbgr8m34rnf10p1y@send.example.com'
-    expect(tokens.readReturnPath(address)).toEqual({
-      emailId: 'email_01hw000000e008000000000000',
-      position: null,
-    })
-  })
-
-  test.each([
-    '',
-    '@',
-    'b.@x',
-    'x',
-    'postmaster@send.example.com',
-    'b.email_01jqz4x7m8e5v9t2k6r3w0y1ab@x',
-    'é'.repeat(42),
-  ])('is not %j', (address) => {
-    expect(tokens.readReturnPath(address)).toBeNull()
-    expect(tokens.readCopy(address)).toBeNull()
+test('the return path that was made before copies had positions still tells of its email', () => {
+  const address = 'b.01hw000000e008000000000000sbgr8m34rnf10p1y@send.example.com'
+  expect(tokens.readReturnPath(address)).toEqual({
+    emailId: 'email_01hw000000e008000000000000',
+    position: null,
   })
 })
 
-describe('the token of a link', () => {
-  test('tells what it was made of', () => {
-    fc.assert(
-      fc.property(links, ({ emailId, position, link }) => {
-        expect(emailId).toMatch(idPattern('email'))
-        expect(tokens.readClick(tokens.click({ emailId, position, link }))).toEqual({ emailId, position, link })
-        expect(tokens.readPixel(tokens.pixel({ emailId, position }))).toEqual({ emailId, position })
-      }),
-    )
-    fc.assert(
-      fc.property(leaving, (from) => {
-        expect(tokens.readUnsubscribe(tokens.unsubscribe(from))).toEqual(from)
-      }),
-    )
-  })
-
-  test('is of one purpose and of one key', () => {
-    fc.assert(
-      fc.property(recipients, leaving, (recipient, from) => {
-        const pixel = tokens.pixel(recipient)
-        const unsubscribe = tokens.unsubscribe(from)
-        const click = tokens.click({ ...recipient, link: '' })
-
-        expect([tokens.readUnsubscribe(pixel), tokens.readClick(pixel), other.readPixel(pixel)]).toEqual([
-          null,
-          null,
-          null,
-        ])
-        expect([tokens.readPixel(unsubscribe), tokens.readClick(unsubscribe)]).toEqual([null, null])
-        expect([tokens.readPixel(click), tokens.readUnsubscribe(click), other.readClick(click)]).toEqual([
-          null,
-          null,
-          null,
-        ])
-      }),
-    )
-  })
-
-  test('that was tampered with tells nothing, a changed letter case included', () => {
-    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/= .é'
-    const changed = links.chain((link) => tampered(tokens.click(link), alphabet))
-    fc.assert(
-      fc.property(changed, (token) => {
-        expect(tokens.readClick(token)).toBeNull()
-      }),
-      { numRuns: 1_000 },
-    )
-    const token = tokens.pixel({ emailId: idOfUuid('email', '018f0000-0000-7000-8000-000000000000'), position: 1 })
-    expect(tokens.readPixel(token.toUpperCase())).toBeNull()
-    expect(tokens.readPixel(`${token}=`)).toBeNull()
-    expect(tokens.readPixel('')).toBeNull()
-  })
+test.each([
+  '',
+  '@',
+  'b.@x',
+  'x',
+  'postmaster@send.example.com',
+  'b.email_01jqz4x7m8e5v9t2k6r3w0y1ab@x',
+  'é'.repeat(42),
+])('the return path is not %j', (address) => {
+  expect(tokens.readReturnPath(address)).toBeNull()
+  expect(tokens.readCopy(address)).toBeNull()
 })
 
-describe('what stands in the token of a link', () => {
-  const recipient = { emailId: 'email_01jqz4x7m8e5v9t2k6r3w0y1ab', position: 3 }
-  const link = 'https://shop.example/?email=ada@example.org'
-  const from = { ...recipient, accountId: 'acc_01jqz4x7m8e5v9t2k6r3w0y1ab', address: 'ada@example.org' }
+test('the token of a link tells what it was made of', () => {
+  fc.assert(
+    fc.property(links, ({ emailId, position, link }) => {
+      expect(emailId).toMatch(idPattern('email'))
+      expect(tokens.readClick(tokens.click({ emailId, position, link }))).toEqual({ emailId, position, link })
+      expect(tokens.readPixel(tokens.pixel({ emailId, position }))).toEqual({ emailId, position })
+    }),
+  )
+  fc.assert(
+    fc.property(leaving, (from) => {
+      expect(tokens.readUnsubscribe(tokens.unsubscribe(from))).toEqual(from)
+    }),
+  )
+})
 
-  test.each([
-    ['pixel', tokens.pixel(recipient)],
-    ['click', tokens.click({ ...recipient, link })],
-    ['unsubscribe', tokens.unsubscribe(from)],
-    ['unsubscribe from a topic', tokens.unsubscribe({ ...from, topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab' })],
-  ])('cannot be read: %s', (_, token) => {
-    const bytes = Buffer.from(token, 'base64url')
-    const email = Buffer.from(uuidOf(recipient.emailId).replaceAll('-', ''), 'hex')
+test('the token of a link is of one purpose and of one key', () => {
+  fc.assert(
+    fc.property(recipients, leaving, (recipient, from) => {
+      const pixel = tokens.pixel(recipient)
+      const unsubscribe = tokens.unsubscribe(from)
+      const click = tokens.click({ ...recipient, link: '' })
 
-    for (const part of ['ada', 'example', 'https', email]) expect(bytes.includes(part)).toBe(false)
-  })
+      expect([tokens.readUnsubscribe(pixel), tokens.readClick(pixel), other.readPixel(pixel)]).toEqual([
+        null,
+        null,
+        null,
+      ])
+      expect([tokens.readPixel(unsubscribe), tokens.readClick(unsubscribe)]).toEqual([null, null])
+      expect([tokens.readPixel(click), tokens.readUnsubscribe(click), other.readClick(click)]).toEqual([
+        null,
+        null,
+        null,
+      ])
+    }),
+  )
+})
 
-  test('makes it 16 bytes longer, and of two that differ in one letter nothing is alike', () => {
-    const [one, other] = ['ada@example.org', 'ade@example.org'].map((address) =>
-      Buffer.from(tokens.unsubscribe({ ...from, address }), 'base64url'),
-    )
+test('the token of a link that was tampered with tells nothing, a changed letter case included', () => {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/= .é'
+  const changed = links.chain((link) => tampered(tokens.click(link), alphabet))
+  fc.assert(
+    fc.property(changed, (token) => {
+      expect(tokens.readClick(token)).toBeNull()
+    }),
+    { numRuns: 1_000 },
+  )
+  const token = tokens.pixel({ emailId: idOfUuid('email', '018f0000-0000-7000-8000-000000000000'), position: 1 })
+  expect(tokens.readPixel(token.toUpperCase())).toBeNull()
+  expect(tokens.readPixel(`${token}=`)).toBeNull()
+  expect(tokens.readPixel('')).toBeNull()
+})
 
-    expect(Buffer.from(tokens.pixel(recipient), 'base64url')).toHaveLength(16 + 18)
-    expect(Buffer.from(tokens.click({ ...recipient, link }), 'base64url')).toHaveLength(16 + 18 + link.length)
-    expect(one).toHaveLength(16 + 34 + from.address.length)
-    expect(one?.filter((byte, index) => byte === other?.[index]).length).toBeLessThan(10)
-  })
+const recipient = { emailId: 'email_01jqz4x7m8e5v9t2k6r3w0y1ab', position: 3 }
+const link = 'https://shop.example/?email=ada@example.org'
+const from = { ...recipient, accountId: 'acc_01jqz4x7m8e5v9t2k6r3w0y1ab', address: 'ada@example.org' }
 
-  test('is still read where the token was made before tokens were encrypted', () => {
-    const pixel = 'ZdA5VbZCgAF52XXGdfRsvQGV_k6eiHF2nQpmwPgPBUsAAw'
-    const click =
-      'Fy7dTli4Vnijn6xmERsbagGV_k6eiHF2nQpmwPgPBUsAA2h0dHBzOi8vc2hvcC5leGFtcGxlLz9lbWFpbD1hZGFAZXhhbXBsZS5vcmc'
-    const unsubscribe = 'qegARS89COCCsGM9g42sKQGV_k6eiHF2nQpmwPgPBUsAAwGV_k6eiHF2nQpmwPgPBUthZGFAZXhhbXBsZS5vcmc'
+test.each([
+  ['pixel', tokens.pixel(recipient)],
+  ['click', tokens.click({ ...recipient, link })],
+  ['unsubscribe', tokens.unsubscribe(from)],
+  ['unsubscribe from a topic', tokens.unsubscribe({ ...from, topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab' })],
+])('what stands in the token of a link cannot be read: %s', (_, token) => {
+  const bytes = Buffer.from(token, 'base64url')
+  const email = Buffer.from(uuidOf(recipient.emailId).replaceAll('-', ''), 'hex')
 
-    expect(tokens.readPixel(pixel)).toEqual(recipient)
-    expect(tokens.readClick(click)).toEqual({ ...recipient, link })
-    expect(tokens.readUnsubscribe(unsubscribe)).toEqual(from)
-    expect([tokens.readClick(pixel), tokens.readPixel(unsubscribe), other.readPixel(pixel)]).toEqual([null, null, null])
-    expect(tokens.readUnsubscribe(unsubscribe.replace('ZGFA', 'ZWFA'))).toBeNull()
-  })
+  for (const part of ['ada', 'example', 'https', email]) expect(bytes.includes(part)).toBe(false)
+})
+
+test('what stands in the token of a link makes it 16 bytes longer, and of two that differ in one letter nothing is alike', () => {
+  const [one, other] = ['ada@example.org', 'ade@example.org'].map((address) =>
+    Buffer.from(tokens.unsubscribe({ ...from, address }), 'base64url'),
+  )
+
+  expect(Buffer.from(tokens.pixel(recipient), 'base64url')).toHaveLength(16 + 18)
+  expect(Buffer.from(tokens.click({ ...recipient, link }), 'base64url')).toHaveLength(16 + 18 + link.length)
+  expect(one).toHaveLength(16 + 34 + from.address.length)
+  expect(one?.filter((byte, index) => byte === other?.[index]).length).toBeLessThan(10)
+})
+
+test('what stands in the token of a link is still read where the token was made before tokens were encrypted', () => {
+  const pixel = 'ZdA5VbZCgAF52XXGdfRsvQGV_k6eiHF2nQpmwPgPBUsAAw'
+  const click =
+    'Fy7dTli4Vnijn6xmERsbagGV_k6eiHF2nQpmwPgPBUsAA2h0dHBzOi8vc2hvcC5leGFtcGxlLz9lbWFpbD1hZGFAZXhhbXBsZS5vcmc'
+  const unsubscribe = 'qegARS89COCCsGM9g42sKQGV_k6eiHF2nQpmwPgPBUsAAwGV_k6eiHF2nQpmwPgPBUthZGFAZXhhbXBsZS5vcmc'
+
+  expect(tokens.readPixel(pixel)).toEqual(recipient)
+  expect(tokens.readClick(click)).toEqual({ ...recipient, link })
+  expect(tokens.readUnsubscribe(unsubscribe)).toEqual(from)
+  expect([tokens.readClick(pixel), tokens.readPixel(unsubscribe), other.readPixel(pixel)]).toEqual([null, null, null])
+  expect(tokens.readUnsubscribe(unsubscribe.replace('ZGFA', 'ZWFA'))).toBeNull()
 })
 
 test('keys for two purposes, or of two keys, have nothing in common', () => {

@@ -23,7 +23,7 @@ function rename(document: ReturnType<typeof copy>, name: string, other: string):
 }
 
 describe('between two specs', () => {
-  test('that are alike there is nothing', () => {
+  test('no change is found between two specs that are alike', () => {
     expect(breakingChanges(published, published)).toEqual([])
   })
 
@@ -167,7 +167,7 @@ describe('between two specs', () => {
       'webhook email.sent, body.timestamp: format is another',
       ({ components }) => delete components.schemas.Timestamp.format,
     ],
-  ])('%s', (told, change) => {
+  ])('a change between two specs is told or not: %s', (told, change) => {
     expect(breakingChanges(published, changed(change))).toContain(told)
   })
 

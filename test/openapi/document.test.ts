@@ -95,12 +95,12 @@ test('paths lead to every schema: generators for Go leave out what only webhooks
 describe.each(routes)('$name', ({ route, operation }) => {
   const metadata = metadataOf(route)
 
-  test('is there, with the statuses of the contract and no others', () => {
+  test('an operation is there, with the statuses of the contract and no others', () => {
     expect(Object.keys(operation.responses ?? {})).toEqual(Object.keys(route.responses))
     expect(operation.operationId).toBe(metadata.operationId)
   })
 
-  test('has a summary, a description, a tag and the permission it needs', () => {
+  test('an operation has a summary, a description, a tag and the permission it needs', () => {
     expect(operation.summary).toBeTruthy()
     expect(operation.description).toContain(metadata.permission === null ? 'Needs' : `\`${metadata.permission}\``)
     expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0])
@@ -118,7 +118,7 @@ describe.each(routes)('$name', ({ route, operation }) => {
     if (needed.length > 0) expect(permissions).toContain(operation['x-required-permission'])
   })
 
-  test('describes every error it can answer, with an example', () => {
+  test('an operation describes every error it can answer, with an example', () => {
     for (const code of metadata.errors) {
       const response = follow<ResponseObject>(operation.responses?.[errorTable[code].status])
       expect(response.description).toContain(`\`${code}\``)
@@ -127,7 +127,7 @@ describe.each(routes)('$name', ({ route, operation }) => {
     }
   })
 
-  test('names the headers of its answers', () => {
+  test('an operation names the headers of its answers', () => {
     for (const [status, response] of responsesOf(operation)) {
       const headers = Object.keys(response.headers ?? {})
       expect(headers).toContain('X-Request-Id')
@@ -138,7 +138,7 @@ describe.each(routes)('$name', ({ route, operation }) => {
     }
   })
 
-  test('takes the parameters of its path, and the idempotency key where it is kept', () => {
+  test('an operation takes the parameters of its path, and the idempotency key where it is kept', () => {
     const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1])
     expect(parametersOf(operation, 'path').map((parameter) => parameter.name)).toEqual(inPath)
     const headers = parametersOf(operation, 'header').map((parameter) => parameter.name)
@@ -150,7 +150,7 @@ describe.each(routes)('$name', ({ route, operation }) => {
     ])
   })
 
-  test('has a body where one belongs', () => {
+  test('an operation has a body where one belongs', () => {
     expect(operation.requestBody !== undefined).toBe('body' in route)
     expect(responsesOf(operation).find(([status]) => status === '204')?.[1].content).toBeUndefined()
   })

@@ -62,7 +62,7 @@ describeInBrowser('the pictures in the documents', { timeout: 120_000 }, () => {
     return (await service.client.succeed(contract.emails.send, { body })).id
   }
 
-  test('of the list of emails, of one email, and of a webhook that fails at times', async () => {
+  test('pictures are taken of the list of emails, of one email, and of a webhook that fails at times', async () => {
     let requests = 0
     receiver.respond((exchange) => answer(requests++ % 5 === 3 ? 500 : 200)(exchange))
     const ids: string[] = []
@@ -84,7 +84,7 @@ describeInBrowser('the pictures in the documents', { timeout: 120_000 }, () => {
     )
   })
 
-  test('of the results of a campaign', async () => {
+  test('pictures are taken of the results of a campaign', async () => {
     const { client } = service
     const audience = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
     for (let number = 0; number < contacts; number++) {
@@ -126,7 +126,7 @@ describeInBrowser('the pictures in the documents', { timeout: 120_000 }, () => {
     await take(`campaigns/${id}`, 'dashboard-campaign', (on) => on.locator('.recharts-surface').first().waitFor())
   })
 
-  test('of the overview', async () => {
+  test('pictures are taken of the overview', async () => {
     const { db } = service.database
     // A day of a shop: few at night, most in the afternoon.
     await sql`

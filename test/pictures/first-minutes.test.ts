@@ -34,7 +34,7 @@ describeInBrowser('the pictures of the first minutes', { timeout: 120_000 }, () 
     await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
   }
 
-  test('of the first key, the first email and the first delivery to a webhook', async () => {
+  test('the pictures of the first minutes of the first key, the first email and the first delivery to a webhook', async () => {
     await page.goto(world.root)
     await page.getByRole('link', { name: 'API keys' }).click()
     await page.getByRole('button', { name: 'Create API key' }).first().click()

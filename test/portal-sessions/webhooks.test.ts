@@ -38,105 +38,100 @@ async function made(customer: Customer, more: object = {}): Promise<{ id: string
 const stored = (id: string) =>
   service.database.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 
-describe('a webhook that a customer makes', () => {
-  test('is theirs, whatever the request says', async () => {
-    const customer = await openPortal(service, { customer: 'maker' })
-    const { id, secret } = await made(customer)
-    expect(secret).toMatch(/^whsec_/)
-    expect((await stored(id)).metadata).toEqual({ customer: 'maker' })
-    for (const metadata of [{ customer: 'other' }, { plan: 'gold' }, {}]) {
-      expect((await create(customer, { metadata })).status).toBe(422)
-      expect((await customer.send('PATCH', `/v1/webhooks/${id}`, { json: { metadata } })).status).toBe(422)
-    }
-    expect((await stored(id)).metadata).toEqual({ customer: 'maker' })
-  })
+test('a webhook that a customer makes is theirs, whatever the request says', async () => {
+  const customer = await openPortal(service, { customer: 'maker' })
+  const { id, secret } = await made(customer)
+  expect(secret).toMatch(/^whsec_/)
+  expect((await stored(id)).metadata).toEqual({ customer: 'maker' })
+  for (const metadata of [{ customer: 'other' }, { plan: 'gold' }, {}]) {
+    expect((await create(customer, { metadata })).status).toBe(422)
+    expect((await customer.send('PATCH', `/v1/webhooks/${id}`, { json: { metadata } })).status).toBe(422)
+  }
+  expect((await stored(id)).metadata).toEqual({ customer: 'maker' })
+})
 
-  test('is refused beyond the limit of the customer, also when two are made at once; the account can make more', async () => {
-    const customer = await openPortal(service, { customer: 'collector' })
-    const answers = await Promise.all(Array.from({ length: 5 }, () => create(customer)))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, 409, 409])
-    expect(Object(answers.find(({ status }) => status === 409)?.body).error.message).toContain('limit of 3 webhooks')
-    const body = { url: deadUrl, events, metadata: { customer: 'collector' } }
-    await service.client.succeed(contract.webhooks.create, { body })
-    expect((await create(await openPortal(service, { customer: 'another' }))).status).toBe(201)
-  })
+test('a webhook that a customer makes is refused beyond the limit of the customer, also when two are made at once; the account can make more', async () => {
+  const customer = await openPortal(service, { customer: 'collector' })
+  const answers = await Promise.all(Array.from({ length: 5 }, () => create(customer)))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, 409, 409])
+  expect(Object(answers.find(({ status }) => status === 409)?.body).error.message).toContain('limit of 3 webhooks')
+  const body = { url: deadUrl, events, metadata: { customer: 'collector' } }
+  await service.client.succeed(contract.webhooks.create, { body })
+  expect((await create(await openPortal(service, { customer: 'another' }))).status).toBe(201)
+})
 
-  test('stands in the audit log under the name of the customer', async () => {
-    const customer = await openPortal(service, { customer: 'audited' })
-    await made(customer)
-    const { data } = await service.client.succeed(contract.auditLog.list, { query: { limit: 1 } })
-    expect(data[0]).toMatchObject({
-      action: 'webhook.created',
-      actor: { type: 'portal_session', id: customer.sessionId, name: 'audited' },
-    })
+test('a webhook that a customer makes stands in the audit log under the name of the customer', async () => {
+  const customer = await openPortal(service, { customer: 'audited' })
+  await made(customer)
+  const { data } = await service.client.succeed(contract.auditLog.list, { query: { limit: 1 } })
+  expect(data[0]).toMatchObject({
+    action: 'webhook.created',
+    actor: { type: 'portal_session', id: customer.sessionId, name: 'audited' },
   })
+})
 
-  test('does not tell what the account keeps with it, nor what others do at its URL', async () => {
-    const metadata = { customer: 'shy', margin: '40 %' }
-    const { id } = await service.client.succeed(contract.webhooks.create, { body: { url: deadUrl, events, metadata } })
-    const { flow } = await stored(id)
-    await sql`
+test('a webhook that a customer makes does not tell what the account keeps with it, nor what others do at its URL', async () => {
+  const metadata = { customer: 'shy', margin: '40 %' }
+  const { id } = await service.client.succeed(contract.webhooks.create, { body: { url: deadUrl, events, metadata } })
+  const { flow } = await stored(id)
+  await sql`
       INSERT INTO flow_states (flow, process, max_in_flight, in_flight, updated_at)
       VALUES (${flow}, gen_random_uuid(), 7, 5, now())
     `.execute(service.database.db)
-    const customer = await openPortal(service, { customer: 'shy' })
-    const { body } = await customer.send('GET', `/v1/webhooks/${id}`)
-    expect(body).toMatchObject({ metadata: { customer: 'shy' }, health: { limit: null, inFlight: 0 } })
-    const own = await service.client.succeed(contract.webhooks.get, { params: { id } })
-    expect(own).toMatchObject({ metadata, health: { limit: 7, inFlight: 5 } })
-    const updated = await customer.send('PATCH', `/v1/webhooks/${id}`, { json: { description: 'Mine' } })
-    expect(Object(updated.body).metadata).toEqual({ customer: 'shy' })
-    expect((await stored(id)).metadata).toEqual(metadata)
-  })
+  const customer = await openPortal(service, { customer: 'shy' })
+  const { body } = await customer.send('GET', `/v1/webhooks/${id}`)
+  expect(body).toMatchObject({ metadata: { customer: 'shy' }, health: { limit: null, inFlight: 0 } })
+  const own = await service.client.succeed(contract.webhooks.get, { params: { id } })
+  expect(own).toMatchObject({ metadata, health: { limit: 7, inFlight: 5 } })
+  const updated = await customer.send('PATCH', `/v1/webhooks/${id}`, { json: { description: 'Mine' } })
+  expect(Object(updated.body).metadata).toEqual({ customer: 'shy' })
+  expect((await stored(id)).metadata).toEqual(metadata)
 })
 
-describe('a session with some event types', () => {
-  test('subscribes to these alone, and keeps what a webhook has', async () => {
-    const customer = await openPortal(service, { customer: 'chooser', eventTypes: ['email.sent', 'email.bounced'] })
-    expect((await create(customer, { events: ['email.sent', 'contact.created'] })).status).toBe(422)
-    const { id } = await made(customer, { events: ['email.sent'] })
-    const change = async (types: string[]) =>
-      (await customer.send('PATCH', `/v1/webhooks/${id}`, { json: { events: types } })).status
-    expect(await change(['email.bounced'])).toBe(200)
-    expect(await change(['contact.created'])).toBe(422)
-    const body = { events: ['contact.created', 'email.sent'] as const }
-    await service.client.succeed(contract.webhooks.update, { params: { id }, body: { events: [...body.events] } })
-    expect(await change(['contact.created', 'email.bounced'])).toBe(200)
-    expect(await change(['contact.created', 'contact.deleted'])).toBe(422)
-    const sample = (type: string) => customer.send('POST', `/v1/webhooks/${id}/test`, { json: { type } })
-    expect((await sample('email.sent')).status).toBe(200)
-    expect((await sample('domain.created')).status).toBe(422)
-  })
+test('a session with some event types subscribes to these alone, and keeps what a webhook has', async () => {
+  const customer = await openPortal(service, { customer: 'chooser', eventTypes: ['email.sent', 'email.bounced'] })
+  expect((await create(customer, { events: ['email.sent', 'contact.created'] })).status).toBe(422)
+  const { id } = await made(customer, { events: ['email.sent'] })
+  const change = async (types: string[]) =>
+    (await customer.send('PATCH', `/v1/webhooks/${id}`, { json: { events: types } })).status
+  expect(await change(['email.bounced'])).toBe(200)
+  expect(await change(['contact.created'])).toBe(422)
+  const body = { events: ['contact.created', 'email.sent'] as const }
+  await service.client.succeed(contract.webhooks.update, { params: { id }, body: { events: [...body.events] } })
+  expect(await change(['contact.created', 'email.bounced'])).toBe(200)
+  expect(await change(['contact.created', 'contact.deleted'])).toBe(422)
+  const sample = (type: string) => customer.send('POST', `/v1/webhooks/${id}/test`, { json: { type } })
+  expect((await sample('email.sent')).status).toBe(200)
+  expect((await sample('domain.created')).status).toBe(422)
 })
 
-describe('an Idempotency-Key', () => {
-  test('of the account or of another customer gives a customer none of their answers', async () => {
-    const json = { url: deadUrl, events }
-    const idempotencyKey = 'the same for all'
-    const [ada, grace] = [
-      await openPortal(service, { customer: 'ada' }),
-      await openPortal(service, { customer: 'grace' }),
-    ]
-    const sent = [
-      await service.client.send('POST', '/v1/webhooks', { json, idempotencyKey }),
-      await ada.send('POST', '/v1/webhooks', { json, idempotencyKey }),
-      await grace.send('POST', '/v1/webhooks', { json, idempotencyKey }),
-      await ada.send('POST', '/v1/webhooks', { json, idempotencyKey }),
-    ]
-    const ids = sent.map(({ body }) => Object(body).id)
-    expect(new Set(ids.slice(0, 3)).size).toBe(3)
-    expect(ids[3]).toBe(ids[1])
-  })
-})
-
-describe('a webhook that becomes that of another customer', () => {
-  const acts: [string, (id: string) => [string, string, object?]][] = [
-    ['a change', (id) => ['PATCH', `/v1/webhooks/${id}`, { description: 'Mine' }]],
-    ['a deletion', (id) => ['DELETE', `/v1/webhooks/${id}`]],
-    ['a rotation', (id) => ['POST', `/v1/webhooks/${id}/rotate-secret`, {}]],
-    ['a recovery', (id) => ['POST', `/v1/webhooks/${id}/recover`, { since: '2026-03-01T00:00:00Z' }]],
+test('an Idempotency-Key of the account or of another customer gives a customer none of their answers', async () => {
+  const json = { url: deadUrl, events }
+  const idempotencyKey = 'the same for all'
+  const [ada, grace] = [
+    await openPortal(service, { customer: 'ada' }),
+    await openPortal(service, { customer: 'grace' }),
   ]
-  test.each(acts)('is not there for %s that waited for that', async (_, act) => {
+  const sent = [
+    await service.client.send('POST', '/v1/webhooks', { json, idempotencyKey }),
+    await ada.send('POST', '/v1/webhooks', { json, idempotencyKey }),
+    await grace.send('POST', '/v1/webhooks', { json, idempotencyKey }),
+    await ada.send('POST', '/v1/webhooks', { json, idempotencyKey }),
+  ]
+  const ids = sent.map(({ body }) => Object(body).id)
+  expect(new Set(ids.slice(0, 3)).size).toBe(3)
+  expect(ids[3]).toBe(ids[1])
+})
+
+const acts: [string, (id: string) => [string, string, object?]][] = [
+  ['a change', (id) => ['PATCH', `/v1/webhooks/${id}`, { description: 'Mine' }]],
+  ['a deletion', (id) => ['DELETE', `/v1/webhooks/${id}`]],
+  ['a rotation', (id) => ['POST', `/v1/webhooks/${id}/rotate-secret`, {}]],
+  ['a recovery', (id) => ['POST', `/v1/webhooks/${id}/recover`, { since: '2026-03-01T00:00:00Z' }]],
+]
+test.each(acts)(
+  'a webhook that becomes that of another customer is not there for %s that waited for that',
+  async (_, act) => {
     const customer = await openPortal(service, { customer: 'former' })
     const { id } = await service.client.succeed(contract.webhooks.create, {
       body: { url: deadUrl, events, metadata: { customer: 'former' } },
@@ -161,8 +156,8 @@ describe('a webhook that becomes that of another customer', () => {
     expect(await stored(id)).toEqual({ ...before, metadata: { customer: 'next' } })
     const { rows } = await sql`SELECT FROM webhook_recoveries WHERE webhook_id = ${id}`.execute(db)
     expect(rows).toEqual([])
-  })
-})
+  },
+)
 
 describe('tests of webhooks', () => {
   test('two of a customer are in flight at once, and leave room for others', async () => {

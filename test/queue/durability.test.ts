@@ -10,7 +10,7 @@ const onError = (error: Error) => {
   throw error
 }
 
-test('claims without waiting for the disk, and puts in only what is on it', async () => {
+test('the queue claims without waiting for the disk, and puts in only what is on it', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, connectionString } = stack.adopt(await createTestDatabase(), (one) => one.drop())
   // The server of the tests waits for no disk at all; sessions of this database do from now on.

@@ -30,7 +30,7 @@ async function claimTwo(stack: AsyncDisposableStack) {
   return { db, queue, claimOf, handBack }
 }
 
-test('leaves the job of a delivery that is handed back as pg-boss leaves one whose claim it ends', async () => {
+test('handing a delivery back leaves its job as pg-boss leaves one whose claim it ends', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, queue, claimOf, handBack } = await claimTwo(stack)
   await queue.giveBack([claimOf(one)])
@@ -40,7 +40,7 @@ test('leaves the job of a delivery that is handed back as pg-boss leaves one who
   expect(jobs.get(uuidOf(other))).toMatchObject({ state: 'retry', heartbeat_on: null })
 })
 
-test('puts it into another flow at once, under another claim, and passes over what was claimed anew', async () => {
+test('handing a delivery back puts it into another flow at once, under another claim, and passes over what was claimed anew', async () => {
   await using stack = new AsyncDisposableStack()
   const { queue, claimOf, handBack } = await claimTwo(stack)
   await handBack(claimOf(one), otherFlow)
@@ -51,7 +51,7 @@ test('puts it into another flow at once, under another claim, and passes over wh
   expect(await claimFlows(queue, 10)).toEqual([])
 })
 
-test('reads no more than what is handed back, whatever waits and however little is known of that', async () => {
+test('handing deliveries back reads no more than these, whatever waits and however little is known of that', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, queue } = await claimTwo(stack)
   await putMany(db, queue)

@@ -13,7 +13,7 @@ const onError = (error: Error) => {
 test.each([
   ['at once', null],
   ['later', new Date('2126-03-01T09:30:00.000Z')],
-])('leaves the job of an email that is due %s as pg-boss leaves one', async (_, dueAt) => {
+])('putting in an email that is due %s leaves its job as pg-boss leaves one', async (_, dueAt) => {
   await using stack = new AsyncDisposableStack()
   const { db, connectionString } = stack.adopt(await createTestDatabase(), (one) => one.drop())
   const queue = await startQueue({ connectionString, works: false, onError })
@@ -47,7 +47,7 @@ test.each([
   }
 })
 
-test('fails the transaction that puts in an email which is in already', async () => {
+test('putting in an email which is in already fails the transaction', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, connectionString } = stack.adopt(await createTestDatabase(), (one) => one.drop())
   const queue = await startQueue({ connectionString, works: false, onError })

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type RenderProcess, startRenderProcess } from '../../server/rendering/render-process.ts'
 import { createRenderer, type Renderer, type RendererOptions } from '../../server/rendering/renderer.ts'
 
@@ -29,101 +29,99 @@ async function statuses(renderer: Renderer): Promise<string[]> {
 
 const all = people.map(({ n }) => String(n))
 
-describe('rendering processes', () => {
-  test('are started when they are needed, and kept', async () => {
-    const { renderer, started } = observed()
-    await using _ = renderer
-    expect(started).toEqual([])
-    expect(await statuses(renderer)).toEqual(all)
-    expect(await statuses(renderer)).toEqual(all)
-    expect(started.length).toBe(1)
-  })
+test('rendering processes are started when they are needed, and kept', async () => {
+  const { renderer, started } = observed()
+  await using _ = renderer
+  expect(started).toEqual([])
+  expect(await statuses(renderer)).toEqual(all)
+  expect(await statuses(renderer)).toEqual(all)
+  expect(started.length).toBe(1)
+})
 
-  test('share the people of one call', async () => {
-    const { renderer, started } = observed({ processes: 2 })
-    await using _ = renderer
-    expect(await statuses(renderer)).toEqual(all)
-    expect(started.length).toBe(2)
-  })
+test('rendering processes share the people of one call', async () => {
+  const { renderer, started } = observed({ processes: 2 })
+  await using _ = renderer
+  expect(await statuses(renderer)).toEqual(all)
+  expect(started.length).toBe(2)
+})
 
-  test('that do not come back are ended: the person at work fails, the others are rendered', async () => {
-    const { renderer, started } = observed({ personLimitMs: 400 }, ({ pid }, index) => {
-      if (index === 0) process.kill(pid, 'SIGSTOP')
-    })
-    await using _ = renderer
-    expect(await statuses(renderer)).toEqual(['Rendering takes longer than 0.4 s.', ...all.slice(1)])
-    expect(started.map((one) => one.isAlive())).toEqual([false, true])
+test('rendering processes that do not come back are ended: the person at work fails, the others are rendered', async () => {
+  const { renderer, started } = observed({ personLimitMs: 400 }, ({ pid }, index) => {
+    if (index === 0) process.kill(pid, 'SIGSTOP')
   })
+  await using _ = renderer
+  expect(await statuses(renderer)).toEqual(['Rendering takes longer than 0.4 s.', ...all.slice(1)])
+  expect(started.map((one) => one.isAlive())).toEqual([false, true])
+})
 
-  test('that somebody ends cost nobody their message', async () => {
-    const { renderer, started } = observed({}, ({ pid }, index) => {
-      if (index === 0) process.kill(pid, 'SIGKILL')
-    })
-    await using _ = renderer
-    expect(await statuses(renderer)).toEqual(all)
-    expect(started.length).toBe(2)
+test('rendering processes that somebody ends cost nobody their message', async () => {
+  const { renderer, started } = observed({}, ({ pid }, index) => {
+    if (index === 0) process.kill(pid, 'SIGKILL')
   })
+  await using _ = renderer
+  expect(await statuses(renderer)).toEqual(all)
+  expect(started.length).toBe(2)
+})
 
-  test('without memory for one person render for the others', async () => {
-    const { renderer, started } = observed({ heapMebibytes: 16, personLimitMs: 30_000 })
-    await using _ = renderer
-    const text = '{% if hostile %}{% assign list = (1..3900000) %}{% endif %}fine'
-    const renderings = await renderer.render({ ...content, text }, [{}, { hostile: true }, {}])
-    expect(renderings.map((one) => (one.status === 'rendered' ? one.rendered.text : one.reason))).toEqual([
-      'fine',
-      'Rendering takes too much memory.',
-      'fine',
-    ])
-    // It is tried twice, since a process can end for other reasons.
-    expect(started.length).toBe(3)
-  })
+test('rendering processes without memory for one person render for the others', async () => {
+  const { renderer, started } = observed({ heapMebibytes: 16, personLimitMs: 30_000 })
+  await using _ = renderer
+  const text = '{% if hostile %}{% assign list = (1..3900000) %}{% endif %}fine'
+  const renderings = await renderer.render({ ...content, text }, [{}, { hostile: true }, {}])
+  expect(renderings.map((one) => (one.status === 'rendered' ? one.rendered.text : one.reason))).toEqual([
+    'fine',
+    'Rendering takes too much memory.',
+    'fine',
+  ])
+  // It is tried twice, since a process can end for other reasons.
+  expect(started.length).toBe(3)
+})
 
-  test('that ended while they were idle are replaced', async () => {
-    const { renderer, started } = observed()
-    await using _ = renderer
-    expect(await statuses(renderer)).toEqual(all)
-    await started[0]?.stop()
-    expect(await statuses(renderer)).toEqual(all)
-    expect(started.length).toBe(2)
-  })
+test('rendering processes that ended while they were idle are replaced', async () => {
+  const { renderer, started } = observed()
+  await using _ = renderer
+  expect(await statuses(renderer)).toEqual(all)
+  await started[0]?.stop()
+  expect(await statuses(renderer)).toEqual(all)
+  expect(started.length).toBe(2)
+})
 
-  test('leave the rest of a batch alone whose time is up', async () => {
-    const stop = ({ pid }: RenderProcess) => void process.kill(pid, 'SIGSTOP')
-    const { renderer } = observed({ personLimitMs: 100, batchLimitMs: 150 }, stop)
-    await using _ = renderer
-    const reasons = new Set(await statuses(renderer))
-    expect([...reasons]).toEqual([
-      'Rendering takes longer than 0.1 s.',
-      'Not rendered: the template took too long for the people before in its batch.',
-    ])
-  })
+test('rendering processes leave the rest of a batch alone whose time is up', async () => {
+  const stop = ({ pid }: RenderProcess) => void process.kill(pid, 'SIGSTOP')
+  const { renderer } = observed({ personLimitMs: 100, batchLimitMs: 150 }, stop)
+  await using _ = renderer
+  const reasons = new Set(await statuses(renderer))
+  expect([...reasons]).toEqual([
+    'Rendering takes longer than 0.1 s.',
+    'Not rendered: the template took too long for the people before in its batch.',
+  ])
+})
 
-  test('end with the renderer, which then rejects', async () => {
-    const { renderer, started } = observed()
-    await statuses(renderer)
-    await renderer[Symbol.asyncDispose]()
-    expect(started.map((one) => one.isAlive())).toEqual([false])
-    await expect(statuses(renderer)).rejects.toThrow('The renderer was stopped.')
-  })
+test('rendering processes end with the renderer, which then rejects', async () => {
+  const { renderer, started } = observed()
+  await statuses(renderer)
+  await renderer[Symbol.asyncDispose]()
+  expect(started.map((one) => one.isAlive())).toEqual([false])
+  await expect(statuses(renderer)).rejects.toThrow('The renderer was stopped.')
+})
 
-  test('end while they work when the renderer ends', async () => {
-    const working = Promise.withResolvers<void>()
-    const { renderer } = observed({}, ({ pid }) => {
-      process.kill(pid, 'SIGSTOP')
-      working.resolve()
-    })
-    const result = statuses(renderer)
-    await Promise.all([
-      expect(result).rejects.toThrow('The renderer was stopped.'),
-      working.promise.then(() => renderer[Symbol.asyncDispose]()),
-    ])
+test('rendering processes end while they work when the renderer ends', async () => {
+  const working = Promise.withResolvers<void>()
+  const { renderer } = observed({}, ({ pid }) => {
+    process.kill(pid, 'SIGSTOP')
+    working.resolve()
   })
+  const result = statuses(renderer)
+  await Promise.all([
+    expect(result).rejects.toThrow('The renderer was stopped.'),
+    working.promise.then(() => renderer[Symbol.asyncDispose]()),
+  ])
+})
 
-  test('that cannot start reject with what they say', async () => {
-    await expect(startRenderProcess({ heapMebibytes: 1, startLimitMs: 20_000 })).rejects.toThrow(
-      /^A rendering process did not start \(ended\): /,
-    )
-  })
+test('rendering processes that cannot start reject with what they say', async () => {
+  await expect(startRenderProcess({ heapMebibytes: 1, startLimitMs: 20_000 })).rejects.toThrow(
+    /^A rendering process did not start \(ended\): /,
+  )
 })
 
 test('a rendering process may read its program, and nothing else', async () => {

@@ -127,7 +127,7 @@ describe('what is kept is bounded:', () => {
     expect(await kept()).toBe(101)
   })
 
-  test('the bytes that wait are', async () => {
+  test('the bytes that wait are bounded', async () => {
     const one = bytesOf(rowOf(largest()))
     const logs = await start({ limits: { bytes: 10 * one } })
     for (let count = 0; count < 1_000; count++) logs.add(largest())
@@ -138,7 +138,7 @@ describe('what is kept is bounded:', () => {
     expect(await kept()).toBe(11)
   })
 
-  test.each([401, 429])('of requests with status %i, few of each account are written at a time', async (status) => {
+  test.each([401, 429])('few requests of each account with status %i are written at a time', async (status) => {
     const logs = await start({ limits: { refusedOfScope: 5 } })
     const refusal = new DomainError('rate_limit_exceeded', 'Too many.')
     for (let count = 0; count < 100; count++) logs.add(request({ status, refusal }))
@@ -148,7 +148,7 @@ describe('what is kept is bounded:', () => {
     expect(await kept()).toBe(7)
   })
 
-  test('above the bytes of a day, nothing more is kept of that account and mode until the next day', async () => {
+  test('nothing more of an account and mode is kept above the bytes of a day, until the next day', async () => {
     const one = bytesOf(rowOf(request()))
     const logs = await start({ limits: { bytesPerDay: 10 * one } })
     for (let round = 0; round < 20; round++) {
@@ -166,7 +166,7 @@ describe('what is kept is bounded:', () => {
     expect(await kept()).toBe(21 + 2)
   })
 
-  test.each([401, 429])('requests with status %i do not use up the day', async (status) => {
+  test.each([401, 429])('what is kept is bounded: requests with status %i do not use up the day', async (status) => {
     const limits = { bytesPerDay: 40 * bytesOf(rowOf(request())) }
     const logs = await start({ limits })
     const refused = { status, refusal: new DomainError('authentication_error', 'The API key was revoked.') }

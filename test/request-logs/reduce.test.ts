@@ -47,7 +47,7 @@ describe('of a body', () => {
     ['https://postern_live_hunter2/', '[text, 29 characters]'],
     ['mailto:ada@example.com', '[text, 22 characters]'],
     ['hunter2', '[text, 7 characters]'],
-  ])('of the URL %s, %s is kept', (url, kept) => {
+  ])('what is kept of the URL %s in a body is %s', (url, kept) => {
     expect(reduced('createWebhook', { url })).toEqual({ url: kept })
   })
 
@@ -68,11 +68,11 @@ describe('of a body', () => {
     ['a number', 493_817],
     ['true', true],
     ['null', null],
-  ])('that is %s, at most the type is kept', (_, body) => {
+  ])('the type at most is kept of a body that is %s', (_, body) => {
     expect(reduceBody('createWebhook', body)).not.toMatch(/hunter2|493817/)
   })
 
-  test('of an operation that is not known, nothing is kept', () => {
+  test('nothing is kept of the body of an operation that is not known', () => {
     expect(reduceBody('signIn', { password: 'hunter2' })).toBeNull()
     expect(reduceBody('constructor', { name: 'hunter2' })).toBeNull()
   })
@@ -82,7 +82,7 @@ describe('of a body', () => {
     expect(withBody).toEqual(expect.arrayContaining(Object.keys(keptFields)))
   })
 
-  test('20,000 characters are kept at most, whatever it is', () => {
+  test('20,000 characters of a body are kept at most, whatever it is', () => {
     const address = `${'a'.repeat(60)}@${'b'.repeat(60)}.${'c'.repeat(60)}.example.com`
     const email = {
       ...Object.fromEntries(['from', 'to', 'cc', 'bcc', 'replyTo'].map((name) => [name, Array(100_000).fill(address)])),
@@ -95,70 +95,66 @@ describe('of a body', () => {
   })
 })
 
-describe('of a path', () => {
-  const id = exampleId('webhook')
+const id = exampleId('webhook')
 
-  test.each([
-    ['/v1/webhooks/{id}/test', `/v1/webhooks/${id}/test`, `/v1/webhooks/${id}/test`],
-    ['/v1/webhooks/{id}', '/v1/webhooks/hunter2', '/v1/webhooks/…'],
-    ['/v1/webhooks/{id}', '/v1/webhooks/%zz', '/v1/webhooks/…'],
-    ['/v1/suppressions/{address}', '/v1/suppressions/ada%40example.com', '/v1/suppressions/ada%40example.com'],
-    ['/v1/suppressions/{address}', '/v1/suppressions/hunter2', '/v1/suppressions/…'],
-    ['/v1/events', `/v1/events?cursor=${exampleSuffix}&limit=5`, `/v1/events?cursor=${exampleSuffix}&limit=5`],
-    ['/v1/events', '/v1/events?type=email.sent&type=hunter2', '/v1/events?type=email.sent&type=…'],
-    ['/v1/emails', '/v1/emails?search=hunter2&status=sent&hunter2=1', '/v1/emails?search=…&status=sent'],
-    ['/v1/emails', '/v1/emails?limit=493817&cursor=hunter2', '/v1/emails?limit=…&cursor=…'],
-    ['/v1/emails', '/v1/emails?recipient=ada@example.org&tag=x', '/v1/emails?recipient=ada%40example.org&tag=…'],
-    ['/v1/emails', '/v1/emails?since=2026-03-01T09%3A30%3A00Z', '/v1/emails?since=2026-03-01T09%3A30%3A00Z'],
-    ['/v1/emails', '/v1/emails?', '/v1/emails'],
-  ])('%s, sent as %s, %s is kept', (route, sent, kept) => {
-    expect(reducePath(route, sent)).toBe(kept)
-  })
-
-  test('500 characters are kept at most', () => {
-    const sent = `/v1/emails?${`recipient=${'a'.repeat(60)}@example.com&`.repeat(200)}`
-    expect(reducePath('/v1/emails', sent)).toHaveLength(500)
-  })
+test.each([
+  ['/v1/webhooks/{id}/test', `/v1/webhooks/${id}/test`, `/v1/webhooks/${id}/test`],
+  ['/v1/webhooks/{id}', '/v1/webhooks/hunter2', '/v1/webhooks/…'],
+  ['/v1/webhooks/{id}', '/v1/webhooks/%zz', '/v1/webhooks/…'],
+  ['/v1/suppressions/{address}', '/v1/suppressions/ada%40example.com', '/v1/suppressions/ada%40example.com'],
+  ['/v1/suppressions/{address}', '/v1/suppressions/hunter2', '/v1/suppressions/…'],
+  ['/v1/events', `/v1/events?cursor=${exampleSuffix}&limit=5`, `/v1/events?cursor=${exampleSuffix}&limit=5`],
+  ['/v1/events', '/v1/events?type=email.sent&type=hunter2', '/v1/events?type=email.sent&type=…'],
+  ['/v1/emails', '/v1/emails?search=hunter2&status=sent&hunter2=1', '/v1/emails?search=…&status=sent'],
+  ['/v1/emails', '/v1/emails?limit=493817&cursor=hunter2', '/v1/emails?limit=…&cursor=…'],
+  ['/v1/emails', '/v1/emails?recipient=ada@example.org&tag=x', '/v1/emails?recipient=ada%40example.org&tag=…'],
+  ['/v1/emails', '/v1/emails?since=2026-03-01T09%3A30%3A00Z', '/v1/emails?since=2026-03-01T09%3A30%3A00Z'],
+  ['/v1/emails', '/v1/emails?', '/v1/emails'],
+])('what is kept of the path %s, sent as %s, is %s', (route, sent, kept) => {
+  expect(reducePath(route, sent)).toBe(kept)
 })
 
-describe('of the faults of an error', () => {
-  const kept = (path: string, message: string) =>
-    JSON.parse(reduceDetails({ details: [{ path, message }] }) ?? 'null')?.[0]
+test('500 characters of a path are kept at most', () => {
+  const sent = `/v1/emails?${`recipient=${'a'.repeat(60)}@example.com&`.repeat(200)}`
+  expect(reducePath('/v1/emails', sent)).toHaveLength(500)
+})
 
-  test.each([
-    ['body.events[1]', 'is required'],
-    ['body.emails[0].attachments[3].contentType', 'must be a string, not a number'],
-    ['query.limit', 'must be at most 254 characters'],
-    ['body.to', 'must have at least 1 item'],
-  ])('%s: %s is kept', (path, message) => {
-    expect(kept(path, message)).toEqual({ path, message })
-  })
+const kept = (path: string, message: string) =>
+  JSON.parse(reduceDetails({ details: [{ path, message }] }) ?? 'null')?.[0]
 
-  test.each([
-    ['body.hunter2', 'body.…'],
-    ['body.headers.X-Secret', 'body.headers.…'],
-    ['body.metadata.hunter2', 'body.metadata.…'],
-    ['query.hunter2.limit', 'query.…'],
-    ['body[hunter2]', 'body.…'],
-    ['hunter2.url', '…'],
-    [`body${'.url'.repeat(50)}`, `body${'.url'.repeat(7)}`],
-  ])('of the path %s, %s is kept', (path, expected) => {
-    expect(kept(path, 'is required')).toEqual({ path: expected, message: 'is required' })
-  })
+test.each([
+  ['body.events[1]', 'is required'],
+  ['body.emails[0].attachments[3].contentType', 'must be a string, not a number'],
+  ['query.limit', 'must be at most 254 characters'],
+  ['body.to', 'must have at least 1 item'],
+])('what is kept of the faults of an error with %s is %s', (path, message) => {
+  expect(kept(path, message)).toEqual({ path, message })
+})
 
-  test.each([
-    ['must be one of "hunter2"'],
-    ['the address "hunter2" is not valid'],
-    ['must be a hunter2'],
-    ['is required hunter2'],
-    [`must be at most ${'9'.repeat(20)} characters`],
-  ])('the message %s is not kept', (message) => {
-    expect(kept('body.to', message)).toEqual({ path: 'body.to', message: null })
-  })
+test.each([
+  ['body.hunter2', 'body.…'],
+  ['body.headers.X-Secret', 'body.headers.…'],
+  ['body.metadata.hunter2', 'body.metadata.…'],
+  ['query.hunter2.limit', 'query.…'],
+  ['body[hunter2]', 'body.…'],
+  ['hunter2.url', '…'],
+  [`body${'.url'.repeat(50)}`, `body${'.url'.repeat(7)}`],
+])('what is kept of the path %s of a fault is %s', (path, expected) => {
+  expect(kept(path, 'is required')).toEqual({ path: expected, message: 'is required' })
+})
 
-  test('the first 10 are kept', () => {
-    const details = Array.from({ length: 50 }, (_, index) => ({ path: `body.to[${index}]`, message: 'is required' }))
-    expect(JSON.parse(reduceDetails({ details }) ?? '')).toHaveLength(10)
-    expect(reduceDetails({ details: [] })).toBeNull()
-  })
+test.each([
+  ['must be one of "hunter2"'],
+  ['the address "hunter2" is not valid'],
+  ['must be a hunter2'],
+  ['is required hunter2'],
+  [`must be at most ${'9'.repeat(20)} characters`],
+])('the message %s of a fault is not kept', (message) => {
+  expect(kept('body.to', message)).toEqual({ path: 'body.to', message: null })
+})
+
+test('the first 10 faults of an error are kept', () => {
+  const details = Array.from({ length: 50 }, (_, index) => ({ path: `body.to[${index}]`, message: 'is required' }))
+  expect(JSON.parse(reduceDetails({ details }) ?? '')).toHaveLength(10)
+  expect(reduceDetails({ details: [] })).toBeNull()
 })

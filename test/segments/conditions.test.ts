@@ -45,7 +45,7 @@ describe('a tree', () => {
     ])
   })
 
-  test('of which a list is longer than the schema says does not fit the schema', () => {
+  test('a tree of which a list is longer than the schema says does not fit the schema', () => {
     expect(faultsOf(wide(conditionLimits.conditions + 1))).toMatchObject([{ path: 'conditions', isRule: false }])
   })
 

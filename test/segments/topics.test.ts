@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
 import type { Topic } from '../../contract/topics.ts'
 import { inTransaction } from '../../server/database/connection.ts'
@@ -43,34 +43,32 @@ function person(email: string, choices: SegmentPerson['choices'] = {}): SegmentP
 
 const subscribedTo = (topicId: string): SegmentCondition => ({ type: 'topic', topicId, subscribed: true })
 
-describe('a condition of a topic', () => {
-  test('names a topic of the account', async () => {
-    const { db, account, stranger } = world
-    const theirs = await topics.create(db, stranger, { name: 'Theirs', default: 'opt_out' })
-    const conditions: SegmentCondition = { type: 'not', condition: subscribedTo(theirs.id) }
-    const path = 'body.conditions.condition.topicId'
-    const details = [{ path, message: `the account has no topic "${theirs.id}"` }]
-    for (const call of [
-      () => segments.create(db, account, { audienceId, name: 'Faulty', conditions }),
-      () => segments.preview(db, account, { audienceId, conditions }),
-    ]) {
-      await expect(call()).rejects.toMatchObject({ code: 'rule_violation', details })
-    }
-  })
+test('a condition of a topic names a topic of the account', async () => {
+  const { db, account, stranger } = world
+  const theirs = await topics.create(db, stranger, { name: 'Theirs', default: 'opt_out' })
+  const conditions: SegmentCondition = { type: 'not', condition: subscribedTo(theirs.id) }
+  const path = 'body.conditions.condition.topicId'
+  const details = [{ path, message: `the account has no topic "${theirs.id}"` }]
+  for (const call of [
+    () => segments.create(db, account, { audienceId, name: 'Faulty', conditions }),
+    () => segments.preview(db, account, { audienceId, conditions }),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: 'rule_violation', details })
+  }
+})
 
-  test('chooses people, and is of no use once the topic is deleted', async () => {
-    const { db, account } = world
-    const people = [person('ada@example.com', { [offers.id]: true }), person('grace@example.com')]
-    const [joined] = await insertSegmentPeople(db, { accountId: account, audienceId }, people)
-    const body = { audienceId, name: 'Bargains', conditions: subscribedTo(offers.id) }
-    const { id } = await segments.create(db, account, body)
-    const { data } = await segments.contacts(db, account, id, { limit: 10 })
-    expect(data.map(({ subscriberId }) => subscriberId)).toEqual([joined])
+test('a condition of a topic chooses people, and is of no use once the topic is deleted', async () => {
+  const { db, account } = world
+  const people = [person('ada@example.com', { [offers.id]: true }), person('grace@example.com')]
+  const [joined] = await insertSegmentPeople(db, { accountId: account, audienceId }, people)
+  const body = { audienceId, name: 'Bargains', conditions: subscribedTo(offers.id) }
+  const { id } = await segments.create(db, account, body)
+  const { data } = await segments.contacts(db, account, id, { limit: 10 })
+  expect(data.map(({ subscriberId }) => subscriberId)).toEqual([joined])
 
-    await topics.delete(db, account, offers.id)
-    const details = [{ path: 'conditions.topicId', message: expect.stringContaining(offers.id) }]
-    await expect(segments.count(db, account, id)).rejects.toMatchObject({ code: 'segment_invalid', details })
-    const ofCampaign = inTransaction(db, (trx) => segmentConditions(trx, account, { audienceId, ids: [id] }))
-    expect(await refusal(ofCampaign)).toBe('segment_invalid')
-  })
+  await topics.delete(db, account, offers.id)
+  const details = [{ path: 'conditions.topicId', message: expect.stringContaining(offers.id) }]
+  await expect(segments.count(db, account, id)).rejects.toMatchObject({ code: 'segment_invalid', details })
+  const ofCampaign = inTransaction(db, (trx) => segmentConditions(trx, account, { audienceId, ids: [id] }))
+  expect(await refusal(ofCampaign)).toBe('segment_invalid')
 })

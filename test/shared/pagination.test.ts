@@ -6,7 +6,7 @@ import { decodeCursor, encodeCursor, pageOfRows } from '../../server/shared/pagi
 const id = newId('webhook', new Date())
 
 describe('a cursor', () => {
-  test('leads back to the identifier it was made of', () => {
+  test('a cursor leads back to the identifier it was made of', () => {
     expect(decodeCursor('webhook', encodeCursor(id))).toBe(id)
     expect(decodeCursor('webhook', undefined)).toBeUndefined()
   })
@@ -25,7 +25,7 @@ describe('a cursor', () => {
     )
   })
 
-  test('of any other text is refused, never a fault', () => {
+  test('a cursor of any other text is refused, never a fault', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (cursor) => {
         expect(() => decodeCursor('webhook', cursor)).toThrow(expect.objectContaining({ code: 'validation_error' }))

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../server/lib/clock.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import {
@@ -55,124 +55,120 @@ async function converse(socket: Socket, lines: readonly string[]): Promise<strin
 
 const untilData = ['EHLO client.test', 'MAIL FROM:<>', 'RCPT TO:<a@example.org>', 'DATA']
 
-describe('connections', () => {
-  test('beyond the limit are told to come again', async () => {
-    const listener = await start({ maxConnections: 2 })
-    const first = [await greetingOf(listener), await greetingOf(listener)]
-    expect(first.map(({ greeting }) => greeting.slice(0, 3))).toEqual(['220', '220'])
-    const { greeting, socket } = await greetingOf(listener)
-    expect(greeting).toMatch(/^421 /)
-    await whenClosed(socket)
-  })
-
-  test('of one address beyond its limit are told so, and others are let in again when one is gone', async () => {
-    const listener = await start({ connectionLimits: { connectionsPerAddress: 1, connectionsPerMinute: 100 } })
-    const { socket } = await greetingOf(listener)
-    expect((await greetingOf(listener)).greeting).toMatch(/^421 4\.7\.0 /)
-    await converse(socket, ['QUIT'])
-    await expect.poll(async () => (await greetingOf(listener)).greeting.slice(0, 3)).toBe('220')
-  })
-
-  test('end when their time is over, however busy they look', async () => {
-    const listener = await start({ lifetimeMs: 300 })
-    const { socket } = await greetingOf(listener)
-    const closed = whenClosed(socket)
-    // One byte of a command after another, for as long as it is taken.
-    const drip = setInterval(() => socket.write('N'), 20)
-    await closed
-    clearInterval(drip)
-  })
-
-  test('that say too much on one line are closed', async () => {
-    const { socket } = await greetingOf(await start())
-    const closed = whenClosed(socket)
-    socket.write('A'.repeat(5_000))
-    await closed
-  })
+test('connections beyond the limit are told to come again', async () => {
+  const listener = await start({ maxConnections: 2 })
+  const first = [await greetingOf(listener), await greetingOf(listener)]
+  expect(first.map(({ greeting }) => greeting.slice(0, 3))).toEqual(['220', '220'])
+  const { greeting, socket } = await greetingOf(listener)
+  expect(greeting).toMatch(/^421 /)
+  await whenClosed(socket)
 })
 
-describe('messages', () => {
-  test('that are large wait for one another, small ones do not, and all are taken', async () => {
-    const fourInHand = Promise.withResolvers<void>()
-    const open = Promise.withResolvers<void>()
-    const large: number[] = []
-    const listener = await start({
-      async onMessage({ content }: ReceivedMessage) {
-        if (content.length < 1_000) return
-        if (large.push(content.length) === 4) fourInHand.resolve()
-        await open.promise
-      },
-    })
-    const { host, port } = listener
-    const send = (raw: Buffer) =>
-      createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
-    const raw = Buffer.alloc(1_200_000, `${'x'.repeat(78)}\r\n`)
-    const sending = Array.from({ length: 8 }, () => send(raw))
-    await fourInHand.promise
-    // Whatever else could come would be there before this one.
-    await send(Buffer.from('Subject: Small\r\n\r\n'))
-    expect(large).toHaveLength(4)
-    open.resolve()
-    await Promise.all(sending)
-    expect(large).toEqual(Array(8).fill(raw.length))
-  })
+test('connections of one address beyond its limit are told so, and others are let in again when one is gone', async () => {
+  const listener = await start({ connectionLimits: { connectionsPerAddress: 1, connectionsPerMinute: 100 } })
+  const { socket } = await greetingOf(listener)
+  expect((await greetingOf(listener)).greeting).toMatch(/^421 4\.7\.0 /)
+  await converse(socket, ['QUIT'])
+  await expect.poll(async () => (await greetingOf(listener)).greeting.slice(0, 3)).toBe('220')
+})
 
-  test('come without the dots that were stuffed', async () => {
-    const contents: Buffer[] = []
-    const { host, port } = await start({
-      onMessage: async ({ content }) => {
-        contents.push(content)
-      },
-    })
-    const raw = Buffer.from(`Subject: Dots\r\n\r\n${'.\r\n..\r\n'.repeat(20_000)}`)
-    await createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
-    expect(contents.map((content) => content.equals(raw))).toEqual([true])
-  })
+test('connections end when their time is over, however busy they look', async () => {
+  const listener = await start({ lifetimeMs: 300 })
+  const { socket } = await greetingOf(listener)
+  const closed = whenClosed(socket)
+  // One byte of a command after another, for as long as it is taken.
+  const drip = setInterval(() => socket.write('N'), 20)
+  await closed
+  clearInterval(drip)
+})
 
-  test('are handed over up to what is kept of one, and refused beyond the limit', async () => {
-    const contents: string[] = []
-    const { host, port } = await start({
-      maxMessageBytes: 100_000,
-      keepBytes: 12,
-      onMessage: async ({ content }) => {
-        contents.push(content.toString())
-      },
-    })
-    const send = (raw: string) =>
-      createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
-    await send(`Subject: abcdef\r\n\r\n${'x'.repeat(50_000)}`)
-    await expect(send(`Subject: ghijkl\r\n\r\n${'x'.repeat(100_000)}`)).rejects.toMatchObject({ responseCode: 552 })
-    expect(contents).toEqual(['Subject: abc'])
-  })
+test('connections that say too much on one line are closed', async () => {
+  const { socket } = await greetingOf(await start())
+  const closed = whenClosed(socket)
+  socket.write('A'.repeat(5_000))
+  await closed
+})
 
-  test('that come as the end is called for are taken, and their client is told', async () => {
-    const arrived = Promise.withResolvers<void>()
-    const kept = Promise.withResolvers<void>()
-    const listener = await start({
-      async onMessage() {
-        arrived.resolve()
-        await kept.promise
-      },
-    })
-    const { socket } = await greetingOf(listener)
-    await converse(socket, untilData)
-    socket.write('Subject: Late\r\n\r\n.\r\n')
-    await arrived.promise
-    const closing = listener.close(60_000)
-    kept.resolve()
-    expect(String((await once(socket, 'data'))[0])).toMatch(/^250 /)
-    await closing
+test('messages that are large wait for one another, small ones do not, and all are taken', async () => {
+  const fourInHand = Promise.withResolvers<void>()
+  const open = Promise.withResolvers<void>()
+  const large: number[] = []
+  const listener = await start({
+    async onMessage({ content }: ReceivedMessage) {
+      if (content.length < 1_000) return
+      if (large.push(content.length) === 4) fourInHand.resolve()
+      await open.promise
+    },
   })
+  const { host, port } = listener
+  const send = (raw: Buffer) =>
+    createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
+  const raw = Buffer.alloc(1_200_000, `${'x'.repeat(78)}\r\n`)
+  const sending = Array.from({ length: 8 }, () => send(raw))
+  await fourInHand.promise
+  // Whatever else could come would be there before this one.
+  await send(Buffer.from('Subject: Small\r\n\r\n'))
+  expect(large).toHaveLength(4)
+  open.resolve()
+  await Promise.all(sending)
+  expect(large).toEqual(Array(8).fill(raw.length))
+})
 
-  test('that never end do not hold up the end', async () => {
-    const listener = await start()
-    const { socket } = await greetingOf(listener)
-    await converse(socket, untilData)
-    socket.write('Subject: Endless\r\n\r\n')
-    const closed = whenClosed(socket)
-    await listener.close(50)
-    await closed
+test('messages come without the dots that were stuffed', async () => {
+  const contents: Buffer[] = []
+  const { host, port } = await start({
+    onMessage: async ({ content }) => {
+      contents.push(content)
+    },
   })
+  const raw = Buffer.from(`Subject: Dots\r\n\r\n${'.\r\n..\r\n'.repeat(20_000)}`)
+  await createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
+  expect(contents.map((content) => content.equals(raw))).toEqual([true])
+})
+
+test('messages are handed over up to what is kept of one, and refused beyond the limit', async () => {
+  const contents: string[] = []
+  const { host, port } = await start({
+    maxMessageBytes: 100_000,
+    keepBytes: 12,
+    onMessage: async ({ content }) => {
+      contents.push(content.toString())
+    },
+  })
+  const send = (raw: string) =>
+    createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
+  await send(`Subject: abcdef\r\n\r\n${'x'.repeat(50_000)}`)
+  await expect(send(`Subject: ghijkl\r\n\r\n${'x'.repeat(100_000)}`)).rejects.toMatchObject({ responseCode: 552 })
+  expect(contents).toEqual(['Subject: abc'])
+})
+
+test('messages that come as the end is called for are taken, and their client is told', async () => {
+  const arrived = Promise.withResolvers<void>()
+  const kept = Promise.withResolvers<void>()
+  const listener = await start({
+    async onMessage() {
+      arrived.resolve()
+      await kept.promise
+    },
+  })
+  const { socket } = await greetingOf(listener)
+  await converse(socket, untilData)
+  socket.write('Subject: Late\r\n\r\n.\r\n')
+  await arrived.promise
+  const closing = listener.close(60_000)
+  kept.resolve()
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^250 /)
+  await closing
+})
+
+test('messages that never end do not hold up the end', async () => {
+  const listener = await start()
+  const { socket } = await greetingOf(listener)
+  await converse(socket, untilData)
+  socket.write('Subject: Endless\r\n\r\n')
+  const closed = whenClosed(socket)
+  await listener.close(50)
+  await closed
 })
 
 test('what else servers do is not done', async () => {

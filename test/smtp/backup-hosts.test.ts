@@ -59,12 +59,12 @@ describe('a mail server that does not answer', () => {
     return sending
   }
 
-  test('is waited for once, by as many as dialled it together: the others go to the next host with them', async () => {
+  test('a mail server that does not answer is waited for once, by as many as dialled it together: the others go to the next host with them', async () => {
     expect((await sendPast(20, 5)).map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'))
     expect([first.connections, second.messages.length]).toEqual([5, 20])
   })
 
-  test('is left alone for five seconds, and twice as long each time, up to a minute', async () => {
+  test('a mail server that does not answer is left alone for five seconds, and twice as long each time, up to a minute', async () => {
     await sendPast(1, 1)
     for (const [seconds, dialled] of [5, 10, 20, 40, 60, 60].map((each, index) => [each, index + 2] as const)) {
       await time.advance(seconds * 1_000 - 1)
@@ -77,7 +77,7 @@ describe('a mail server that does not answer', () => {
     expect(second.messages).toHaveLength(61)
   })
 
-  test('that is back is dialled by all, and left alone for five seconds only when it is gone again', async () => {
+  test('a mail server that is back is dialled by all, and left alone for five seconds only when it is gone again', async () => {
     await sendPast(1, 1)
     await time.advance(5_000)
     await sendPast(1, 2)
@@ -94,12 +94,12 @@ describe('a mail server that does not answer', () => {
     await sendPast(1, connections + 2)
   })
 
-  test('does not narrow the way to the next host', async () => {
+  test('a mail server that does not answer does not narrow the way to the next host', async () => {
     await sendPast(1, 1)
     expect(transport.roomFor('receiver.test')).toBe(10)
   })
 
-  test('puts off at once all that has nowhere else to go', async () => {
+  test('a mail server that does not answer puts off at once all that has nowhere else to go', async () => {
     await sendPast(1, 1, 'lonely.test')
     expect([transport.roomFor('lonely.test'), transport.unusable('lonely.test')]).toMatchObject([
       0,

@@ -14,92 +14,90 @@ async function waitingFor(timer: TestTimer, ms: number): Promise<void> {
   while (!timer.durations.includes(ms)) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe('a line that breaks', () => {
-  test.each<SmtpStage>(['connect', 'ehlo', 'mail', 'rcpt', 'data'])(
-    'at %s leaves nothing unknown: the message did not go',
-    async (stage) => {
-      for (const next of ['drop', 'reset'] as const) {
-        await using server = await startScriptedSmtp()
-        server.at(stage, { next })
-
-        expect(await sendOnce(relayTo(server))).toMatchObject([
-          { kind: 'deferred', reason: 'The mail server closed the connection.', reply: null, unknown: false },
-        ])
-      }
-    },
-  )
-
-  test('while the message goes leaves nothing unknown', async () => {
-    await using server = await startScriptedSmtp()
-    server.at('content', { next: 'reset' })
-
-    expect(await sendOnce(relayTo(server), conversation({ message: large }))).toMatchObject([
-      { kind: 'deferred', unknown: false },
-    ])
-  })
-
-  test.each(['drop', 'reset'] as const)(
-    'after the message (%s) leaves it unknown whether it was taken',
-    async (next) => {
+test.each<SmtpStage>(['connect', 'ehlo', 'mail', 'rcpt', 'data'])(
+  'a line that breaks at %s leaves nothing unknown: the message did not go',
+  async (stage) => {
+    for (const next of ['drop', 'reset'] as const) {
       await using server = await startScriptedSmtp()
-      server.at('message', { next })
+      server.at(stage, { next })
 
-      expect(await sendOnce(relayTo(server))).toEqual([
-        {
-          kind: 'deferred',
-          reason: 'The mail server closed the connection. It may have taken the message before.',
-          reply: null,
-          host: '127.0.0.1',
-          unknown: true,
-          congested: false,
-          unusable: false,
-        },
+      expect(await sendOnce(relayTo(server))).toMatchObject([
+        { kind: 'deferred', reason: 'The mail server closed the connection.', reply: null, unknown: false },
       ])
-    },
-  )
+    }
+  },
+)
 
-  test('after the answer changes nothing', async () => {
+test('a line that breaks while the message goes leaves nothing unknown', async () => {
+  await using server = await startScriptedSmtp()
+  server.at('content', { next: 'reset' })
+
+  expect(await sendOnce(relayTo(server), conversation({ message: large }))).toMatchObject([
+    { kind: 'deferred', unknown: false },
+  ])
+})
+
+test.each(['drop', 'reset'] as const)(
+  'a line that breaks after the message (%s) leaves it unknown whether it was taken',
+  async (next) => {
     await using server = await startScriptedSmtp()
-    server.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
+    server.at('message', { next })
 
-    expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'accepted' }])
-    expect(server.messages).toHaveLength(1)
-  })
-
-  test.each([
-    ['an empty line', '250 2.0.0 Taken\n'],
-    ['words', '250 2.0.0 Taken\nGood bye'],
-  ])('over %s behind the answer changes nothing', async (_name, reply) => {
-    await using server = await startScriptedSmtp()
-    const transport = relayTo(server)
-    server.at('message', reply)
-
-    expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted', reply: '250 2.0.0 Taken' }])
-    expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted', reply: '250 2.0.0 Taken' }])
-    expect(server.messages).toHaveLength(2)
-    expect(server.connections).toBe(2)
-    await transport.close()
-  })
-
-  test('after some recipients were judged keeps what was said of them', async () => {
-    await using server = await startScriptedSmtp()
-    server.at('rcpt', ({ count }) => (count === 0 ? '550 5.1.1 No such user' : undefined))
-    server.at('data', { next: 'drop' })
-
-    expect(await sendOnce(relayTo(server), conversation({ to: ['gone@x.test', 'b@x.test'] }))).toMatchObject([
-      { kind: 'bounced', bounceType: 'hard' },
-      { kind: 'deferred', unknown: false },
+    expect(await sendOnce(relayTo(server))).toEqual([
+      {
+        kind: 'deferred',
+        reason: 'The mail server closed the connection. It may have taken the message before.',
+        reply: null,
+        host: '127.0.0.1',
+        unknown: true,
+        congested: false,
+        unusable: false,
+      },
     ])
-  })
+  },
+)
 
-  test('with a refusal before all of the message was sent leaves the refusal', async () => {
-    await using server = await startScriptedSmtp({ extensions: [] })
-    server.at('content', { reply: '552 5.3.4 Too large', next: 'drop' })
+test('a line that breaks after the answer changes nothing', async () => {
+  await using server = await startScriptedSmtp()
+  server.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
 
-    expect(await sendOnce(relayTo(server), conversation({ message: large }))).toMatchObject([
-      { kind: 'bounced', bounceType: 'soft', reply: '552 5.3.4 Too large' },
-    ])
-  })
+  expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'accepted' }])
+  expect(server.messages).toHaveLength(1)
+})
+
+test.each([
+  ['an empty line', '250 2.0.0 Taken\n'],
+  ['words', '250 2.0.0 Taken\nGood bye'],
+])('a line that breaks over %s behind the answer changes nothing', async (_name, reply) => {
+  await using server = await startScriptedSmtp()
+  const transport = relayTo(server)
+  server.at('message', reply)
+
+  expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted', reply: '250 2.0.0 Taken' }])
+  expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted', reply: '250 2.0.0 Taken' }])
+  expect(server.messages).toHaveLength(2)
+  expect(server.connections).toBe(2)
+  await transport.close()
+})
+
+test('a line that breaks after some recipients were judged keeps what was said of them', async () => {
+  await using server = await startScriptedSmtp()
+  server.at('rcpt', ({ count }) => (count === 0 ? '550 5.1.1 No such user' : undefined))
+  server.at('data', { next: 'drop' })
+
+  expect(await sendOnce(relayTo(server), conversation({ to: ['gone@x.test', 'b@x.test'] }))).toMatchObject([
+    { kind: 'bounced', bounceType: 'hard' },
+    { kind: 'deferred', unknown: false },
+  ])
+})
+
+test('a line that breaks with a refusal before all of the message was sent leaves the refusal', async () => {
+  await using server = await startScriptedSmtp({ extensions: [] })
+  server.at('content', { reply: '552 5.3.4 Too large', next: 'drop' })
+
+  expect(await sendOnce(relayTo(server), conversation({ message: large }))).toMatchObject([
+    { kind: 'bounced', bounceType: 'soft', reply: '552 5.3.4 Too large' },
+  ])
 })
 
 describe('a server that says nothing', () => {
@@ -206,7 +204,7 @@ describe('a server that is never quick and never too slow', () => {
 })
 
 describe('broken off by the service', () => {
-  test('before the message has gone, a conversation ends at once', async () => {
+  test('a conversation that the service breaks off before the message has gone ends at once', async () => {
     await using server = await startScriptedSmtp()
     const transport = relayTo(server)
     const breaking = new AbortController()
@@ -219,7 +217,7 @@ describe('broken off by the service', () => {
     await transport.close()
   })
 
-  test('after the message has gone, its answer is still waited for', async () => {
+  test('the answer to a message that has gone is waited for when the service breaks off', async () => {
     await using server = await startScriptedSmtp()
     const transport = relayTo(server)
     const breaking = new AbortController()
@@ -232,7 +230,7 @@ describe('broken off by the service', () => {
     await transport.close()
   })
 
-  test('an answer that does not come is waited for only five seconds then', async () => {
+  test('an answer that does not come is waited for only five seconds when the service breaks off', async () => {
     await using server = await startScriptedSmtp()
     const timer = createTestTimer()
     const transport = relayTo(server, { startTimer: timer.startTimer })

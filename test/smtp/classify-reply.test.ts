@@ -318,7 +318,7 @@ const ranked: readonly [stage: ReplyStage, text: string, verdict: ReplyClass][] 
 ]
 
 describe('a reply is judged', () => {
-  test.each(ranked)('at %s: %s', (stage, text, verdict) => {
+  test.each(ranked)('a reply is judged at %s: %s', (stage, text, verdict) => {
     expect(classifyReply(replyOf(text), stage).verdict).toEqual(verdict)
   })
 

@@ -10,106 +10,104 @@ const toReceiver = conversation({ destination: 'receiver.test' })
 const never = new AbortController().signal
 const mx = (exchange: string, priority = 10) => ({ exchange, priority })
 
-describe('a message goes', () => {
-  test('to the mail server of the domain, which is final', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp({ tls: 'self-signed' })
-    dns.set('receiver.test', { MX: [mx('MX.Receiver.test')] })
-    dns.set('mx.receiver.test', ['127.0.0.1'])
+test('a message goes to the mail server of the domain, which is final', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp({ tls: 'self-signed' })
+  dns.set('receiver.test', { MX: [mx('MX.Receiver.test')] })
+  dns.set('mx.receiver.test', ['127.0.0.1'])
 
-    expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toEqual([
-      { kind: 'accepted', final: true, reply: '250 2.0.0 Taken', host: 'mx.receiver.test' },
-    ])
-    expect(server.messages).toMatchObject([{ isSecure: true, recipients: [{ address: 'b@receiver.test' }] }])
+  expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toEqual([
+    { kind: 'accepted', final: true, reply: '250 2.0.0 Taken', host: 'mx.receiver.test' },
+  ])
+  expect(server.messages).toMatchObject([{ isSecure: true, recipients: [{ address: 'b@receiver.test' }] }])
+})
+
+test('a message goes to the domain itself, where it has addresses and no MX', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp()
+  dns.set('receiver.test', ['127.0.0.1'])
+
+  expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
+    { kind: 'accepted', host: 'receiver.test' },
+  ])
+})
+
+test('a message goes to the hosts in the order of their preference, the next where one cannot be talked to', async () => {
+  await using dns = await startDnsServer()
+  await using busy = await startScriptedSmtp()
+  await using second = await startScriptedSmtp({ host: '127.0.0.2', port: busy.port })
+  await using last = await startScriptedSmtp({ host: '127.0.0.3', port: busy.port })
+  busy.at('connect', '421 4.3.2 Not now')
+  dns.set('receiver.test', {
+    MX: [mx('last.test', 40), mx('second.test', 20), mx('gone.test', 5), mx('refusing.test', 1), mx('busy.test', 10)],
   })
+  dns.set('refusing.test', ['127.0.0.9'])
+  dns.set('busy.test', ['127.0.0.1'])
+  dns.set('second.test', ['127.0.0.2'])
+  dns.set('last.test', ['127.0.0.3'])
 
-  test('to the domain itself, where it has addresses and no MX', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp()
-    dns.set('receiver.test', ['127.0.0.1'])
+  expect(await sendOnce(directTo({ dns, port: busy.port }), toReceiver)).toMatchObject([
+    { kind: 'accepted', host: 'second.test' },
+  ])
+  expect([busy, second, last].map(({ connections }) => connections)).toEqual([1, 1, 0])
+})
 
-    expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
-      { kind: 'accepted', host: 'receiver.test' },
-    ])
-  })
+test('a message goes to the next address of a host, IPv6 before IPv4', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp()
+  await using six = await startScriptedSmtp({ host: '::1', port: server.port })
+  dns.set('receiver.test', { MX: [mx('mx.test')] })
+  dns.set('mx.test', ['127.0.0.1', '::1'])
+  const transport = directTo({ dns, port: server.port })
+  six.at('connect', ({ count }) => (count === 0 ? undefined : '421 4.3.2 Not now'))
+  six.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
+  await transport.send(toReceiver, never)
+  await transport.send(toReceiver, never)
+  await transport.close()
 
-  test('to the hosts in the order of their preference, the next where one cannot be talked to', async () => {
-    await using dns = await startDnsServer()
-    await using busy = await startScriptedSmtp()
-    await using second = await startScriptedSmtp({ host: '127.0.0.2', port: busy.port })
-    await using last = await startScriptedSmtp({ host: '127.0.0.3', port: busy.port })
-    busy.at('connect', '421 4.3.2 Not now')
-    dns.set('receiver.test', {
-      MX: [mx('last.test', 40), mx('second.test', 20), mx('gone.test', 5), mx('refusing.test', 1), mx('busy.test', 10)],
-    })
-    dns.set('refusing.test', ['127.0.0.9'])
-    dns.set('busy.test', ['127.0.0.1'])
-    dns.set('second.test', ['127.0.0.2'])
-    dns.set('last.test', ['127.0.0.3'])
+  expect([six.messages.length, server.messages.length]).toEqual([1, 1])
+})
 
-    expect(await sendOnce(directTo({ dns, port: busy.port }), toReceiver)).toMatchObject([
-      { kind: 'accepted', host: 'second.test' },
-    ])
-    expect([busy, second, last].map(({ connections }) => connections)).toEqual([1, 1, 0])
-  })
+test('a message goes to the hosts that have a name, where the MX that takes no mail stands beside them', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp()
+  dns.set('receiver.test', { MX: [mx('', 0), mx('mx.test')] })
+  dns.set('mx.test', ['127.0.0.1'])
 
-  test('to the next address of a host, IPv6 before IPv4', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp()
-    await using six = await startScriptedSmtp({ host: '::1', port: server.port })
-    dns.set('receiver.test', { MX: [mx('mx.test')] })
-    dns.set('mx.test', ['127.0.0.1', '::1'])
-    const transport = directTo({ dns, port: server.port })
-    six.at('connect', ({ count }) => (count === 0 ? undefined : '421 4.3.2 Not now'))
-    six.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
-    await transport.send(toReceiver, never)
-    await transport.send(toReceiver, never)
-    await transport.close()
+  expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
+    { kind: 'accepted', host: 'mx.test' },
+  ])
+})
 
-    expect([six.messages.length, server.messages.length]).toEqual([1, 1])
-  })
+test('a message goes over a connection that is kept, without asking the DNS again for five minutes', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp()
+  const time = createTestTime()
+  dns.set('receiver.test', { MX: [mx('mx.test')] })
+  dns.set('mx.test', ['127.0.0.1'])
+  const transport = directTo({ dns, port: server.port, clock: time.clock })
+  const asked = () => dns.queries.filter(({ type }) => type === 'MX').length
+  await transport.send(toReceiver, never)
+  await transport.send(toReceiver, never)
+  expect([server.connections, asked()]).toEqual([1, 1])
+  await time.advance(300_000)
+  await transport.send(toReceiver, never)
+  expect([server.connections, asked()]).toEqual([1, 2])
+  await transport.close()
+})
 
-  test('to the hosts that have a name, where the MX that takes no mail stands beside them', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp()
-    dns.set('receiver.test', { MX: [mx('', 0), mx('mx.test')] })
-    dns.set('mx.test', ['127.0.0.1'])
+test('a message goes for two domains of one mail server over the same connection', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp()
+  for (const domain of ['receiver.test', 'other.test']) dns.set(domain, { MX: [mx('mx.test')] })
+  dns.set('mx.test', ['127.0.0.1'])
+  const transport = directTo({ dns, port: server.port })
+  expect(transport.destinationOf('receiver.test')).not.toBe(transport.destinationOf('other.test'))
+  await transport.send(toReceiver, never)
+  await transport.send(conversation({ destination: 'other.test', to: ['c@other.test'] }), never)
+  await transport.close()
 
-    expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
-      { kind: 'accepted', host: 'mx.test' },
-    ])
-  })
-
-  test('over a connection that is kept, without asking the DNS again for five minutes', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp()
-    const time = createTestTime()
-    dns.set('receiver.test', { MX: [mx('mx.test')] })
-    dns.set('mx.test', ['127.0.0.1'])
-    const transport = directTo({ dns, port: server.port, clock: time.clock })
-    const asked = () => dns.queries.filter(({ type }) => type === 'MX').length
-    await transport.send(toReceiver, never)
-    await transport.send(toReceiver, never)
-    expect([server.connections, asked()]).toEqual([1, 1])
-    await time.advance(300_000)
-    await transport.send(toReceiver, never)
-    expect([server.connections, asked()]).toEqual([1, 2])
-    await transport.close()
-  })
-
-  test('for two domains of one mail server over the same connection', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp()
-    for (const domain of ['receiver.test', 'other.test']) dns.set(domain, { MX: [mx('mx.test')] })
-    dns.set('mx.test', ['127.0.0.1'])
-    const transport = directTo({ dns, port: server.port })
-    expect(transport.destinationOf('receiver.test')).not.toBe(transport.destinationOf('other.test'))
-    await transport.send(toReceiver, never)
-    await transport.send(conversation({ destination: 'other.test', to: ['c@other.test'] }), never)
-    await transport.close()
-
-    expect(server.messages.map(({ connection }) => connection)).toEqual([0, 0])
-  })
+  expect(server.messages.map(({ connection }) => connection)).toEqual([0, 0])
 })
 
 describe('a domain without a mail server', () => {
@@ -136,7 +134,7 @@ describe('a domain without a mail server', () => {
   test.each([
     ['failure', 'answered with an error (SERVFAIL)'],
     ['silence', 'did not answer'],
-  ] as const)('whose name servers answer with %s is tried later, and asked again', async (answer, said) => {
+  ] as const)('a domain whose name servers answer with %s is tried later, and asked again', async (answer, said) => {
     await using dns = await startDnsServer()
     await using server = await startScriptedSmtp()
     dns.set('receiver.test', answer, { MX: [mx('mx.test')] })
@@ -159,7 +157,7 @@ describe('a domain without a mail server', () => {
   test.each([
     ['failure', 'answered with an error (SERVFAIL)'],
     ['silence', 'did not answer'],
-  ] as const)('that has an address is tried later while its MX is answered with %s', async (answer, said) => {
+  ] as const)('a domain that has an address is tried later while its MX is answered with %s', async (answer, said) => {
     await using dns = await startDnsServer()
     await using server = await startScriptedSmtp()
     dns.set('receiver.test', { A: ['127.0.0.1'], failing: { MX: answer } })
@@ -171,7 +169,7 @@ describe('a domain without a mail server', () => {
     expect(server.connections).toBe(0)
   })
 
-  test('whose mail server’s name servers fail is tried later', async () => {
+  test('a domain whose mail server’s name servers fail is tried later', async () => {
     await using dns = await startDnsServer()
     dns.set('receiver.test', { MX: [mx('mx.test'), mx('gone.test', 20)] })
     dns.set('mx.test', 'failure')
@@ -209,8 +207,9 @@ describe('addresses that are not public', () => {
   )
 })
 
-describe('a mail server that sends the service away', () => {
-  test.each(['connect', 'ehlo'] as const)('for good at %s bounces, and the address is not blamed', async (stage) => {
+test.each(['connect', 'ehlo'] as const)(
+  'a mail server that sends the service away for good at %s bounces, and the address is not blamed',
+  async (stage) => {
     await using dns = await startDnsServer()
     await using server = await startScriptedSmtp()
     server.at(stage, '550 5.1.1 We take no mail from you')
@@ -220,20 +219,20 @@ describe('a mail server that sends the service away', () => {
     expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
       { kind: 'bounced', bounceType: 'soft', reply: '550 5.1.1 We take no mail from you' },
     ])
-  })
+  },
+)
 
-  test('keeps the message waiting while another is only away', async () => {
-    await using dns = await startDnsServer()
-    await using server = await startScriptedSmtp()
-    server.at('connect', '554 5.7.1 Go away')
-    dns.set('receiver.test', { MX: [mx('strict.test', 1), mx('away.test', 2)] })
-    dns.set('strict.test', ['127.0.0.1'])
-    dns.set('away.test', ['127.0.0.9'])
+test('a mail server that sends the service away keeps the message waiting while another is only away', async () => {
+  await using dns = await startDnsServer()
+  await using server = await startScriptedSmtp()
+  server.at('connect', '554 5.7.1 Go away')
+  dns.set('receiver.test', { MX: [mx('strict.test', 1), mx('away.test', 2)] })
+  dns.set('strict.test', ['127.0.0.1'])
+  dns.set('away.test', ['127.0.0.9'])
 
-    expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
-      { kind: 'deferred', host: 'away.test', reason: 'The mail server refused the connection.' },
-    ])
-  })
+  expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
+    { kind: 'deferred', host: 'away.test', reason: 'The mail server refused the connection.' },
+  ])
 })
 
 test('hosts of one preference get their turns by chance, others by preference', () => {
@@ -250,24 +249,22 @@ test('hosts of one preference get their turns by chance, others by preference', 
   expect(orders).toEqual(new Set(['bcad', 'cbad']))
 })
 
-describe('a domain whose name servers say nothing', () => {
-  test('is given room for a few conversations, and keeps none that is broken off', async () => {
-    await using dns = await startDnsServer()
-    dns.set('receiver.test', 'silence')
-    const transport = directTo({ dns, port: 1 })
-    const breaking = new AbortController()
-    expect(transport.roomFor('receiver.test')).toBe(5)
-    const sending = [transport.send(toReceiver, breaking.signal), transport.send(toReceiver, breaking.signal)]
-    expect(transport.roomFor('receiver.test')).toBe(3)
-    expect(transport.roomFor('other.test')).toBe(5)
-    breaking.abort()
+test('a domain whose name servers say nothing is given room for a few conversations, and keeps none that is broken off', async () => {
+  await using dns = await startDnsServer()
+  dns.set('receiver.test', 'silence')
+  const transport = directTo({ dns, port: 1 })
+  const breaking = new AbortController()
+  expect(transport.roomFor('receiver.test')).toBe(5)
+  const sending = [transport.send(toReceiver, breaking.signal), transport.send(toReceiver, breaking.signal)]
+  expect(transport.roomFor('receiver.test')).toBe(3)
+  expect(transport.roomFor('other.test')).toBe(5)
+  breaking.abort()
 
-    const reason = 'The service stopped before the conversation ended.'
-    expect((await Promise.all(sending)).flat()).toMatchObject([
-      { kind: 'deferred', reason },
-      { kind: 'deferred', reason },
-    ])
-    expect(transport.roomFor('receiver.test')).toBe(5)
-    await transport.close()
-  })
+  const reason = 'The service stopped before the conversation ended.'
+  expect((await Promise.all(sending)).flat()).toMatchObject([
+    { kind: 'deferred', reason },
+    { kind: 'deferred', reason },
+  ])
+  expect(transport.roomFor('receiver.test')).toBe(5)
+  await transport.close()
 })

@@ -16,44 +16,42 @@ function ask(sent: Letter, extensions: string[] = [], successNotifications = fal
   return envelopeOf(sent, offered, { successNotifications })
 }
 
-describe('a server is asked', () => {
-  test('for no more than it offers', () => {
-    expect(ask(letter())).toEqual({ mail: 'MAIL FROM:<a@y.test>', recipients: ['RCPT TO:<b@x.test>'] })
-    expect(ask(letter({ mailFrom: '' })).mail).toBe('MAIL FROM:<>')
-  })
+test('a server is asked for no more than it offers', () => {
+  expect(ask(letter())).toEqual({ mail: 'MAIL FROM:<a@y.test>', recipients: ['RCPT TO:<b@x.test>'] })
+  expect(ask(letter({ mailFrom: '' })).mail).toBe('MAIL FROM:<>')
+})
 
-  test('for what the message needs', () => {
-    const offered = ['SIZE', '8BITMIME', 'SMTPUTF8']
-    expect(ask(letter(), offered).mail).toBe(`MAIL FROM:<a@y.test> SIZE=${ascii.length}`)
-    expect(ask(letter({ message: eightBit }), offered).mail).toBe(
-      `MAIL FROM:<a@y.test> SIZE=${eightBit.length} BODY=8BITMIME`,
-    )
-    expect(ask(letter({ message: utf8Header }), offered).mail).toBe(
-      `MAIL FROM:<a@y.test> SIZE=${utf8Header.length} BODY=8BITMIME SMTPUTF8`,
-    )
-    expect(ask(letter({ to: ['grüße@x.test'] }), offered)).toEqual({
-      mail: `MAIL FROM:<a@y.test> SIZE=${ascii.length} SMTPUTF8`,
-      recipients: ['RCPT TO:<grüße@x.test>'],
-    })
-    expect(ask(letter({ mailFrom: 'grüße@y.test' }), offered).mail).toContain('<grüße@y.test>')
+test('a server is asked for what the message needs', () => {
+  const offered = ['SIZE', '8BITMIME', 'SMTPUTF8']
+  expect(ask(letter(), offered).mail).toBe(`MAIL FROM:<a@y.test> SIZE=${ascii.length}`)
+  expect(ask(letter({ message: eightBit }), offered).mail).toBe(
+    `MAIL FROM:<a@y.test> SIZE=${eightBit.length} BODY=8BITMIME`,
+  )
+  expect(ask(letter({ message: utf8Header }), offered).mail).toBe(
+    `MAIL FROM:<a@y.test> SIZE=${utf8Header.length} BODY=8BITMIME SMTPUTF8`,
+  )
+  expect(ask(letter({ to: ['grüße@x.test'] }), offered)).toEqual({
+    mail: `MAIL FROM:<a@y.test> SIZE=${ascii.length} SMTPUTF8`,
+    recipients: ['RCPT TO:<grüße@x.test>'],
   })
+  expect(ask(letter({ mailFrom: 'grüße@y.test' }), offered).mail).toContain('<grüße@y.test>')
+})
 
-  test('to say of whom it speaks in notifications, and of success where somebody listens', () => {
-    const sent = letter({ to: ['b+c=d@x.test'] })
-    expect(ask(sent, ['DSN'])).toEqual({
-      mail: 'MAIL FROM:<a@y.test> RET=HDRS',
-      recipients: ['RCPT TO:<b+c=d@x.test> ORCPT=rfc822;b+2Bc+3Dd@x.test'],
-    })
-    expect(ask(sent, ['DSN'], true).recipients).toEqual([
-      'RCPT TO:<b+c=d@x.test> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;b+2Bc+3Dd@x.test',
-    ])
+test('a server is asked to say of whom it speaks in notifications, and of success where somebody listens', () => {
+  const sent = letter({ to: ['b+c=d@x.test'] })
+  expect(ask(sent, ['DSN'])).toEqual({
+    mail: 'MAIL FROM:<a@y.test> RET=HDRS',
+    recipients: ['RCPT TO:<b+c=d@x.test> ORCPT=rfc822;b+2Bc+3Dd@x.test'],
   })
+  expect(ask(sent, ['DSN'], true).recipients).toEqual([
+    'RCPT TO:<b+c=d@x.test> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;b+2Bc+3Dd@x.test',
+  ])
+})
 
-  test('with domains in ASCII, which every server knows', () => {
-    expect(ask(letter({ to: ['b@bücher.test'], mailFrom: 'a@bücher.test' }))).toEqual({
-      mail: 'MAIL FROM:<a@xn--bcher-kva.test>',
-      recipients: ['RCPT TO:<b@xn--bcher-kva.test>'],
-    })
+test('a server is asked with domains in ASCII, which every server knows', () => {
+  expect(ask(letter({ to: ['b@bücher.test'], mailFrom: 'a@bücher.test' }))).toEqual({
+    mail: 'MAIL FROM:<a@xn--bcher-kva.test>',
+    recipients: ['RCPT TO:<b@xn--bcher-kva.test>'],
   })
 })
 
@@ -61,17 +59,17 @@ describe('a server is not asked', () => {
   const reasonsOf = (sent: Letter, extensions: string[]) =>
     ask(sent, extensions).recipients.map((one) => (typeof one === 'string' ? one : `${one.code} ${one.enhanced}`))
 
-  test('for more bytes than it takes', () => {
+  test('a server is not asked for more bytes than it takes', () => {
     expect(reasonsOf(letter(), ['SIZE 10'])).toEqual(['552 5.3.4'])
     expect(reasonsOf(letter(), [`SIZE ${ascii.length}`])).toEqual(['RCPT TO:<b@x.test>'])
     expect(reasonsOf(letter(), ['SIZE 0'])).toEqual(['RCPT TO:<b@x.test>'])
   })
 
-  test('for an address beyond ASCII that it cannot take, but for the others', () => {
+  test('a server is not asked for an address beyond ASCII that it cannot take, but for the others', () => {
     expect(reasonsOf(letter({ to: ['grüße@x.test', 'b@x.test'] }), [])).toEqual(['553 5.6.7', 'RCPT TO:<b@x.test>'])
   })
 
-  test('for anybody, where the header or the sender is beyond ASCII and it cannot take that', () => {
+  test('a server is not asked for anybody, where the header or the sender is beyond ASCII and it cannot take that', () => {
     expect(reasonsOf(letter({ message: utf8Header, to: ['b@x.test', 'c@x.test'] }), ['8BITMIME'])).toEqual([
       '553 5.6.7',
       '553 5.6.7',
@@ -79,7 +77,7 @@ describe('a server is not asked', () => {
     expect(reasonsOf(letter({ mailFrom: 'grüße@y.test' }), [])).toEqual(['553 5.6.7'])
   })
 
-  test('for an 8-bit message that it cannot take', () => {
+  test('a server is not asked for an 8-bit message that it cannot take', () => {
     expect(reasonsOf(letter({ message: eightBit }), [])).toEqual(['554 5.6.3'])
   })
 
@@ -95,7 +93,7 @@ describe('a server is not asked', () => {
     'b@',
     '"b"c"@x.test',
     '"b\r\n"@x.test',
-  ])('for what would be another command: %j', (address) => {
+  ])('a server is not asked for what would be another command: %j', (address) => {
     expect(reasonsOf(letter({ to: [address] }), [])).toEqual(['553 5.1.3'])
   })
 

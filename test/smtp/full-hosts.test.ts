@@ -10,7 +10,7 @@ const never = new AbortController().signal
 test.each<[string, SmtpReaction]>([
   ['421', { reply: '421 4.7.0 Too many connections from you', next: 'drop' }],
   ['an end', { next: 'reset' }],
-])('with %s gets everything over those that work', async (_name, refusal) => {
+])('a host with %s gets everything over the connections that work', async (_name, refusal) => {
   await using server = await startScriptedSmtp()
   server.at('connect', ({ connection }) => (connection < 2 ? undefined : refusal))
   const transport = relayTo(server)
@@ -28,7 +28,7 @@ test.each<[string, SmtpReaction]>([
   expect(server.messages).toHaveLength(40)
 })
 
-test('that refuses all it is asked for at once is asked by one, and the others wait no longer', async () => {
+test('a host that refuses all it is asked for at once is asked by one, and the others wait no longer', async () => {
   await using server = await startScriptedSmtp()
   server.at('connect', { reply: '421 4.3.2 Not now', next: 'drop' })
   const transport = relayTo(server)

@@ -46,55 +46,56 @@ async function startReceiver(id = '1'): Promise<DnsServer> {
   return dns
 }
 
-describe('a domain that enforces its policy', () => {
-  test('is sent to over TLS with a valid certificate', async () => {
-    await using server = await startScriptedSmtp({ tls: 'valid' })
-    const dns = await startReceiver()
-    const policies = await startPolicyServer(enforced)
+test('a domain that enforces its policy is sent to over TLS with a valid certificate', async () => {
+  await using server = await startScriptedSmtp({ tls: 'valid' })
+  const dns = await startReceiver()
+  const policies = await startPolicyServer(enforced)
 
-    const outcomes = await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)
+  const outcomes = await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)
 
-    expect(outcomes).toMatchObject([{ kind: 'accepted', host: 'mx.receiver.test' }])
-    expect(server.messages).toMatchObject([{ isSecure: true }])
-    expect(policies.asked).toEqual([{ path: '/.well-known/mta-sts.txt', host: 'mta-sts.receiver.test' }])
-  })
+  expect(outcomes).toMatchObject([{ kind: 'accepted', host: 'mx.receiver.test' }])
+  expect(server.messages).toMatchObject([{ isSecure: true }])
+  expect(policies.asked).toEqual([{ path: '/.well-known/mta-sts.txt', host: 'mta-sts.receiver.test' }])
+})
 
-  test('is asked for it at the next address where one cannot be reached', async () => {
-    await using server = await startScriptedSmtp()
-    const dns = await startReceiver()
-    dns.set('mta-sts.receiver.test', ['127.0.0.1', '::1'])
-    const policies = await startPolicyServer(enforced)
+test('a domain that enforces its policy is asked for it at the next address where one cannot be reached', async () => {
+  await using server = await startScriptedSmtp()
+  const dns = await startReceiver()
+  dns.set('mta-sts.receiver.test', ['127.0.0.1', '::1'])
+  const policies = await startPolicyServer(enforced)
 
-    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
-      { kind: 'deferred', reason: expect.stringContaining('offers no secure connection') },
-    ])
-    expect(policies.asked).toEqual([{ path: '/.well-known/mta-sts.txt', host: 'mta-sts.receiver.test' }])
-    expect(server.messages).toEqual([])
-  })
+  expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+    { kind: 'deferred', reason: expect.stringContaining('offers no secure connection') },
+  ])
+  expect(policies.asked).toEqual([{ path: '/.well-known/mta-sts.txt', host: 'mta-sts.receiver.test' }])
+  expect(server.messages).toEqual([])
+})
 
-  test.each<[CertificateName | 'broken' | 'none', string]>([
-    ['expired', 'its certificate has expired'],
-    ['other-name', 'its certificate is for another name'],
-    ['self-signed', 'its certificate is self-signed'],
-    ['broken', 'it does not speak TLS'],
-    ['none', 'offers no secure connection'],
-  ])('is sent nothing over TLS that is %s', async (tls, reason) => {
-    await using server = await startScriptedSmtp(tls === 'none' ? {} : { tls })
-    const dns = await startReceiver()
-    const policies = await startPolicyServer(enforced)
+test.each<[CertificateName | 'broken' | 'none', string]>([
+  ['expired', 'its certificate has expired'],
+  ['other-name', 'its certificate is for another name'],
+  ['self-signed', 'its certificate is self-signed'],
+  ['broken', 'it does not speak TLS'],
+  ['none', 'offers no secure connection'],
+])('a domain that enforces its policy is sent nothing over TLS that is %s', async (tls, reason) => {
+  await using server = await startScriptedSmtp(tls === 'none' ? {} : { tls })
+  const dns = await startReceiver()
+  const policies = await startPolicyServer(enforced)
 
-    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
-      { kind: 'deferred', reason: expect.stringContaining(reason) },
-    ])
-    expect(server.messages).toEqual([])
-  })
+  expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+    { kind: 'deferred', reason: expect.stringContaining(reason) },
+  ])
+  expect(server.messages).toEqual([])
+})
 
-  test.each<[SmtpStage, string, 'drop'?]>([
-    ['connect', '554 5.7.1 Go away'],
-    ['ehlo', '550 5.7.1 Go away'],
-    ['starttls', '554 5.7.0 No'],
-    ['starttls', '421 4.7.0 Not now', 'drop'],
-  ])('keeps the message when it is refused at %s, since anybody may have said that', async (stage, reply, next) => {
+test.each<[SmtpStage, string, 'drop'?]>([
+  ['connect', '554 5.7.1 Go away'],
+  ['ehlo', '550 5.7.1 Go away'],
+  ['starttls', '554 5.7.0 No'],
+  ['starttls', '421 4.7.0 Not now', 'drop'],
+])(
+  'a domain that enforces its policy keeps the message when it is refused at %s, since anybody may have said that',
+  async (stage, reply, next) => {
     await using server = await startScriptedSmtp({ tls: 'valid' })
     server.at(stage, next === undefined ? reply : { reply, next })
     server.at('helo', reply)
@@ -106,49 +107,49 @@ describe('a domain that enforces its policy', () => {
     ])
     expect(server.connections).toBe(1)
     expect(server.messages).toEqual([])
-  })
+  },
+)
 
-  test('is believed when it refuses for good over TLS', async () => {
-    await using server = await startScriptedSmtp({ tls: 'valid' })
-    const refuse = ({ isSecure }: { isSecure: boolean }) => (isSecure ? '550 5.7.1 Go away' : undefined)
-    server.at('ehlo', refuse)
-    server.at('helo', refuse)
-    const dns = await startReceiver()
-    const policies = await startPolicyServer(enforced)
+test('a domain that enforces its policy is believed when it refuses for good over TLS', async () => {
+  await using server = await startScriptedSmtp({ tls: 'valid' })
+  const refuse = ({ isSecure }: { isSecure: boolean }) => (isSecure ? '550 5.7.1 Go away' : undefined)
+  server.at('ehlo', refuse)
+  server.at('helo', refuse)
+  const dns = await startReceiver()
+  const policies = await startPolicyServer(enforced)
 
-    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
-      { kind: 'bounced', bounceType: 'soft', reply: '550 5.7.1 Go away' },
-    ])
-  })
+  expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+    { kind: 'bounced', bounceType: 'soft', reply: '550 5.7.1 Go away' },
+  ])
+})
 
-  test('is sent nothing over hosts that it does not name', async () => {
-    await using server = await startScriptedSmtp({ tls: 'valid' })
-    const dns = await startReceiver()
-    dns.set('evil.test', ['127.0.0.1'])
-    dns.set('receiver.test', { MX: [{ exchange: 'evil.test', priority: 1 }] })
-    const policies = await startPolicyServer(enforced)
+test('a domain that enforces its policy is sent nothing over hosts that it does not name', async () => {
+  await using server = await startScriptedSmtp({ tls: 'valid' })
+  const dns = await startReceiver()
+  dns.set('evil.test', ['127.0.0.1'])
+  dns.set('receiver.test', { MX: [{ exchange: 'evil.test', priority: 1 }] })
+  const policies = await startPolicyServer(enforced)
 
-    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
-      { kind: 'deferred', reason: 'The MTA-STS policy of the domain allows none of its mail servers.' },
-    ])
-    expect(server.connections).toBe(0)
-  })
+  expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+    { kind: 'deferred', reason: 'The MTA-STS policy of the domain allows none of its mail servers.' },
+  ])
+  expect(server.connections).toBe(0)
+})
 
-  test('is sent nothing over a connection that was opened for another domain without looking', async () => {
-    await using server = await startScriptedSmtp({ tls: 'expired' })
-    const dns = await startReceiver()
-    dns.set('lax.test', { MX: [{ exchange: 'mx.receiver.test', priority: 10 }] })
-    const policies = await startPolicyServer(enforced)
-    const transport = directTo({ dns, port: server.port, https: policies.port })
+test('a domain that enforces its policy is sent nothing over a connection that was opened for another domain without looking', async () => {
+  await using server = await startScriptedSmtp({ tls: 'expired' })
+  const dns = await startReceiver()
+  dns.set('lax.test', { MX: [{ exchange: 'mx.receiver.test', priority: 10 }] })
+  const policies = await startPolicyServer(enforced)
+  const transport = directTo({ dns, port: server.port, https: policies.port })
 
-    expect(await transport.send(conversation({ destination: 'lax.test' }), never)).toMatchObject([{ kind: 'accepted' }])
-    expect(await transport.send(toReceiver, never)).toMatchObject([{ kind: 'deferred' }])
-    await transport.close()
-  })
+  expect(await transport.send(conversation({ destination: 'lax.test' }), never)).toMatchObject([{ kind: 'accepted' }])
+  expect(await transport.send(toReceiver, never)).toMatchObject([{ kind: 'deferred' }])
+  await transport.close()
 })
 
 describe('a policy', () => {
-  test.each(['testing', 'none'])('in the mode %s hinders nothing', async (mode) => {
+  test.each(['testing', 'none'])('a policy in the mode %s hinders nothing', async (mode) => {
     await using server = await startScriptedSmtp()
     const dns = await startReceiver()
     const policies = await startPolicyServer(enforced.replace('enforce', mode))
@@ -179,7 +180,7 @@ describe('a policy', () => {
     expect(server.messages).toMatchObject([{ isSecure: false }])
   })
 
-  test('is remembered for as long as it says, also while it cannot be had', async () => {
+  test('a policy is remembered for as long as it says, also while it cannot be had', async () => {
     await using server = await startScriptedSmtp()
     const time = createTestTime()
     const dns = await startReceiver()
@@ -200,7 +201,7 @@ describe('a policy', () => {
     await transport.close()
   })
 
-  test('is fetched again when it is announced with another id, not before', async () => {
+  test('a policy is fetched again when it is announced with another id, not before', async () => {
     await using server = await startScriptedSmtp()
     const time = createTestTime()
     const dns = await startReceiver()
@@ -220,54 +221,52 @@ describe('a policy', () => {
   })
 })
 
-describe('a policy that is announced with the same id', () => {
-  const dayMs = 86_400_000
-  const long = enforced.replace('3600', String((10 * dayMs) / 1000))
+const dayMs = 86_400_000
+const long = enforced.replace('3600', String((10 * dayMs) / 1000))
 
-  async function start() {
-    const server = await startScriptedSmtp()
-    onTestFinished(() => server.stop())
-    const time = createTestTime()
-    const dns = await startReceiver()
-    const policies = await startPolicyServer(long)
-    const transport = directTo({ dns, port: server.port, https: policies.port, clock: time.clock })
-    onTestFinished(() => transport.close())
-    const kindAfter = async (ms: number) => {
-      await time.advance(ms)
-      return (await transport.send(toReceiver, never))[0]?.kind
-    }
-    return { dns, policies, kindAfter }
+async function start() {
+  const server = await startScriptedSmtp()
+  onTestFinished(() => server.stop())
+  const time = createTestTime()
+  const dns = await startReceiver()
+  const policies = await startPolicyServer(long)
+  const transport = directTo({ dns, port: server.port, https: policies.port, clock: time.clock })
+  onTestFinished(() => transport.close())
+  const kindAfter = async (ms: number) => {
+    await time.advance(ms)
+    return (await transport.send(toReceiver, never))[0]?.kind
   }
+  return { dns, policies, kindAfter }
+}
 
-  test('is fetched again once a day, so that it does not expire', async () => {
-    const { dns, policies, kindAfter } = await start()
-    expect(await kindAfter(0)).toBe('deferred')
-    expect(await kindAfter(dayMs - 1)).toBe('deferred')
-    expect(policies.asked).toHaveLength(1)
-    expect(await kindAfter(300_000)).toBe('deferred')
-    expect(policies.asked).toHaveLength(2)
+test('a policy that is announced with the same id is fetched again once a day, so that it does not expire', async () => {
+  const { dns, policies, kindAfter } = await start()
+  expect(await kindAfter(0)).toBe('deferred')
+  expect(await kindAfter(dayMs - 1)).toBe('deferred')
+  expect(policies.asked).toHaveLength(1)
+  expect(await kindAfter(300_000)).toBe('deferred')
+  expect(policies.asked).toHaveLength(2)
 
-    // Whoever hides the record gains nothing.
-    dns.unset('_mta-sts.receiver.test')
-    expect(await kindAfter(9.5 * dayMs)).toBe('deferred')
-    expect(await kindAfter(9.5 * dayMs)).toBe('deferred')
-    expect(policies.asked).toHaveLength(4)
+  // Whoever hides the record gains nothing.
+  dns.unset('_mta-sts.receiver.test')
+  expect(await kindAfter(9.5 * dayMs)).toBe('deferred')
+  expect(await kindAfter(9.5 * dayMs)).toBe('deferred')
+  expect(policies.asked).toHaveLength(4)
 
-    policies.answer = { body: long.replace('enforce', 'none') }
-    expect(await kindAfter(dayMs)).toBe('accepted')
-  })
+  policies.answer = { body: long.replace('enforce', 'none') }
+  expect(await kindAfter(dayMs)).toBe('accepted')
+})
 
-  test('is kept until it expires when it cannot be fetched', async () => {
-    const { policies, kindAfter } = await start()
-    expect(await kindAfter(0)).toBe('deferred')
-    policies.answer = { status: 500, body: '' }
-    expect(await kindAfter(dayMs)).toBe('deferred')
-    expect(await kindAfter(300_000)).toBe('deferred')
-    expect(policies.asked).toHaveLength(2)
-    expect(await kindAfter(8.9 * dayMs)).toBe('deferred')
-    expect(policies.asked).toHaveLength(3)
-    expect(await kindAfter(0.2 * dayMs)).toBe('accepted')
-  })
+test('a policy that is announced with the same id is kept until it expires when it cannot be fetched', async () => {
+  const { policies, kindAfter } = await start()
+  expect(await kindAfter(0)).toBe('deferred')
+  policies.answer = { status: 500, body: '' }
+  expect(await kindAfter(dayMs)).toBe('deferred')
+  expect(await kindAfter(300_000)).toBe('deferred')
+  expect(policies.asked).toHaveLength(2)
+  expect(await kindAfter(8.9 * dayMs)).toBe('deferred')
+  expect(policies.asked).toHaveLength(3)
+  expect(await kindAfter(0.2 * dayMs)).toBe('accepted')
 })
 
 test.each([

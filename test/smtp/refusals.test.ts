@@ -9,30 +9,33 @@ const ways: [string, ScriptedSmtpOptions][] = [
 ]
 
 describe.each(ways)('refused %s', (_name, options) => {
-  test.each<SmtpStage>(['mail', 'rcpt', 'data', 'message'])('for now at %s, a message is deferred', async (stage) => {
-    await using server = await startScriptedSmtp(options)
-    server.at(stage, '451 4.3.0 Not now')
+  test.each<SmtpStage>(['mail', 'rcpt', 'data', 'message'])(
+    'a message that is refused for now at %s is deferred',
+    async (stage) => {
+      await using server = await startScriptedSmtp(options)
+      server.at(stage, '451 4.3.0 Not now')
 
-    expect(await sendOnce(relayTo(server))).toEqual([
-      {
-        kind: 'deferred',
-        reason: 'The mail server cannot take any message now.',
-        reply: '451 4.3.0 Not now',
-        host: '127.0.0.1',
-        unknown: false,
-        congested: true,
-        unusable: false,
-      },
-    ])
-    expect(server.messages).toEqual([])
-  })
+      expect(await sendOnce(relayTo(server))).toEqual([
+        {
+          kind: 'deferred',
+          reason: 'The mail server cannot take any message now.',
+          reply: '451 4.3.0 Not now',
+          host: '127.0.0.1',
+          unknown: false,
+          congested: true,
+          unusable: false,
+        },
+      ])
+      expect(server.messages).toEqual([])
+    },
+  )
 
   test.each<[SmtpStage, 'hard' | 'soft']>([
     ['mail', 'soft'],
     ['rcpt', 'hard'],
     ['data', 'hard'],
     ['message', 'hard'],
-  ])('for good at %s, a message to nobody bounces %s', async (stage, bounceType) => {
+  ])('a message to nobody that is refused for good at %s bounces %s', async (stage, bounceType) => {
     await using server = await startScriptedSmtp(options)
     server.at(stage, '550-5.1.1 There is nobody\n550 5.1.1 of that name')
 
@@ -186,45 +189,46 @@ test('421 is the answer for all who got none', async () => {
   )
 })
 
-describe('a relay that lets nobody in', () => {
-  test.each<[SmtpStage, string]>([
-    ['connect', '554 5.7.1 Go away'],
-    ['connect', '421 4.3.2 Not now'],
-    ['ehlo', '450 4.0.0 Not now'],
-    ['ehlo', '550 5.7.1 Go away'],
-  ])('at %s with %s keeps the message waiting: it is for its operator to mend', async (stage, reply) => {
+test.each<[SmtpStage, string]>([
+  ['connect', '554 5.7.1 Go away'],
+  ['connect', '421 4.3.2 Not now'],
+  ['ehlo', '450 4.0.0 Not now'],
+  ['ehlo', '550 5.7.1 Go away'],
+])(
+  'a relay that lets nobody in at %s with %s keeps the message waiting: it is for its operator to mend',
+  async (stage, reply) => {
     await using server = await startScriptedSmtp()
     server.at(stage, reply)
     server.at('helo', reply)
 
     expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'deferred', reply, unusable: true }])
-  })
+  },
+)
 
-  test('is not there', async () => {
-    const server = await startScriptedSmtp()
-    await server.stop()
+test('a relay that is not there keeps the message waiting', async () => {
+  const server = await startScriptedSmtp()
+  await server.stop()
 
-    expect(await sendOnce(relayTo(server))).toEqual([
-      {
-        kind: 'deferred',
-        reason: 'The mail server refused the connection.',
-        reply: null,
-        host: '127.0.0.1',
-        unknown: false,
-        congested: false,
-        unusable: true,
-      },
-    ])
-  })
+  expect(await sendOnce(relayTo(server))).toEqual([
+    {
+      kind: 'deferred',
+      reason: 'The mail server refused the connection.',
+      reply: null,
+      host: '127.0.0.1',
+      unknown: false,
+      congested: false,
+      unusable: true,
+    },
+  ])
+})
 
-  test('does not speak SMTP', async () => {
-    await using server = await startScriptedSmtp()
-    server.at('connect', 'HTTP/1.1 400 Bad Request')
+test('a relay that does not speak SMTP keeps the message waiting', async () => {
+  await using server = await startScriptedSmtp()
+  server.at('connect', 'HTTP/1.1 400 Bad Request')
 
-    expect(await sendOnce(relayTo(server))).toMatchObject([
-      { kind: 'deferred', reason: 'The server does not speak SMTP: it sent a line without a code.' },
-    ])
-  })
+  expect(await sendOnce(relayTo(server))).toMatchObject([
+    { kind: 'deferred', reason: 'The server does not speak SMTP: it sent a line without a code.' },
+  ])
 })
 
 test('a server that knows only HELO is sent to', async () => {
@@ -235,44 +239,40 @@ test('a server that knows only HELO is sent to', async () => {
   expect(server.messages).toMatchObject([{ mailParameters: '' }])
 })
 
-describe('what a server cannot take', () => {
-  test('is not sent to it: too many bytes', async () => {
-    await using server = await startScriptedSmtp({ extensions: ['PIPELINING', 'SIZE 20'] })
+test('what a server cannot take is not sent to it: too many bytes', async () => {
+  await using server = await startScriptedSmtp({ extensions: ['PIPELINING', 'SIZE 20'] })
 
-    expect(await sendOnce(relayTo(server))).toMatchObject([
-      {
-        kind: 'bounced',
-        bounceType: 'soft',
-        reply: expect.stringMatching(/^552 5\.3\.4 The message has \d+ bytes, and the mail server takes 20\.$/),
-        host: '127.0.0.1',
-      },
-    ])
-    expect(server.commands.map(({ line }) => line)).toEqual(['EHLO postern.test', 'QUIT'])
-  })
-
-  test('keeps nothing from the others: addresses beyond ASCII', async () => {
-    await using server = await startScriptedSmtp({ extensions: ['PIPELINING'] })
-    const to = ['grüße@x.test', 'b@x.test']
-
-    expect(await sendOnce(relayTo(server), conversation({ to }))).toMatchObject([
-      { kind: 'bounced', bounceType: 'soft', reply: expect.stringMatching(/^553 5\.6\.7 /) },
-      { kind: 'accepted' },
-    ])
-    expect(server.messages[0]?.recipients.map(({ address }) => address)).toEqual(['b@x.test'])
-  })
+  expect(await sendOnce(relayTo(server))).toMatchObject([
+    {
+      kind: 'bounced',
+      bounceType: 'soft',
+      reply: expect.stringMatching(/^552 5\.3\.4 The message has \d+ bytes, and the mail server takes 20\.$/),
+      host: '127.0.0.1',
+    },
+  ])
+  expect(server.commands.map(({ line }) => line)).toEqual(['EHLO postern.test', 'QUIT'])
 })
 
-describe('a server that means harm', () => {
-  test.each([
-    ['a greeting without an end', 'connect', '220-Hello\n'.repeat(200)],
-    ['endless extensions', 'ehlo', '250-X\n'.repeat(200)],
-    ['a line without an end', 'ehlo', `250-${'x'.repeat(10_000)}`],
-    ['more replies than were asked for', 'mail', '450 4.0.0 Later\n'.repeat(2000)],
-  ] as const)('by %s gets no message and does none', async (_name, stage, reply) => {
-    await using server = await startScriptedSmtp()
-    server.at(stage, reply)
+test('what a server cannot take keeps nothing from the others: addresses beyond ASCII', async () => {
+  await using server = await startScriptedSmtp({ extensions: ['PIPELINING'] })
+  const to = ['grüße@x.test', 'b@x.test']
 
-    expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'deferred', unknown: false }])
-    expect(server.messages).toEqual([])
-  })
+  expect(await sendOnce(relayTo(server), conversation({ to }))).toMatchObject([
+    { kind: 'bounced', bounceType: 'soft', reply: expect.stringMatching(/^553 5\.6\.7 /) },
+    { kind: 'accepted' },
+  ])
+  expect(server.messages[0]?.recipients.map(({ address }) => address)).toEqual(['b@x.test'])
+})
+
+test.each([
+  ['a greeting without an end', 'connect', '220-Hello\n'.repeat(200)],
+  ['endless extensions', 'ehlo', '250-X\n'.repeat(200)],
+  ['a line without an end', 'ehlo', `250-${'x'.repeat(10_000)}`],
+  ['more replies than were asked for', 'mail', '450 4.0.0 Later\n'.repeat(2000)],
+] as const)('a server that means harm by %s gets no message and does none', async (_name, stage, reply) => {
+  await using server = await startScriptedSmtp()
+  server.at(stage, reply)
+
+  expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'deferred', unknown: false }])
+  expect(server.messages).toEqual([])
 })

@@ -136,7 +136,7 @@ describe('where TLS is demanded', () => {
 
 describe('a relay that wants to know who sends', () => {
   test.each(['AUTH PLAIN LOGIN', 'AUTH LOGIN', 'AUTH=PLAIN', 'auth cram-md5 plain'])(
-    'with %s, is told',
+    'a relay that wants to know who sends, with %s, is told',
     async (auth) => {
       await using server = await startScriptedSmtp({ tls: 'valid', extensions: [auth, 'PIPELINING'] })
 
@@ -147,7 +147,7 @@ describe('a relay that wants to know who sends', () => {
     },
   )
 
-  test('is given the password as it is', async () => {
+  test('a relay that wants to know who sends is given the password as it is', async () => {
     await using server = await startScriptedSmtp({ tls: 'valid', extensions: ['AUTH PLAIN'] })
     const told: string[] = []
     server.at('auth', ({ argument }) => {
@@ -179,7 +179,7 @@ describe('a relay that wants to know who sends', () => {
   })
 
   test.each<CertificateName | undefined>(['self-signed', undefined])(
-    'is not told over a line that may be anybody’s: %s',
+    'a relay that wants to know who sends is not told over a line that may be anybody’s: %s',
     async (tls) => {
       await using server = await startScriptedSmtp({ extensions: ['AUTH PLAIN'], ...(tls !== undefined && { tls }) })
 
@@ -190,7 +190,7 @@ describe('a relay that wants to know who sends', () => {
     },
   )
 
-  test('in a way that is not known keeps the message waiting', async () => {
+  test('a relay that wants to know who sends in a way that is not known keeps the message waiting', async () => {
     await using server = await startScriptedSmtp({ tls: 'valid', extensions: ['AUTH GSSAPI'] })
 
     expect(await sendOnce(relay(server, { tls: 'verified', credentials: login }))).toMatchObject([

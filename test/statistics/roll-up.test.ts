@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { maxKeysPerDay } from '../../contract/statistics.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { countRecipients, type RecipientCount } from '../../server/statistics/count-recipients.ts'
@@ -66,79 +66,71 @@ const seen = async (query = {}, scope = live(accountId)) => {
   return { totals: totals.emails, data: data.map(({ emails }) => emails?.sent) }
 }
 
-describe('a roll-up', () => {
-  test('changes no figure, and leaves no delta', async () => {
-    const yesterday = new Date('2026-03-04T10:15:00.000Z')
-    await count({ tags: ['news', 'weekly'], figures: ['sent', 'delivered'] }, { domainId: 'dom_b' })
-    await count({ at: yesterday, tags: ['news'] }, { domainId: null })
-    await count({ scope: testing(accountId) })
-    const queries = [
-      {},
-      { step: 'day' },
-      { domainId: 'dom_a' },
-      { tag: 'news' },
-      { tag: 'weekly', step: 'day' },
-    ] as const
-    const before = await Promise.all(queries.map((query) => seen(query)))
-    expect(before.map(({ totals }) => totals?.sent)).toEqual([4, 4, 2, 2, 1])
-    await rollUpAll()
-    expect(await Promise.all(queries.map((query) => seen(query)))).toEqual(before)
-    expect(await seen({}, testing(accountId))).toMatchObject({ totals: { sent: 1 } })
-    expect(await rowsOf('statistics_deltas')).toBe(0)
-    // And what comes later is added.
-    await count({ tags: ['news'] })
-    await rollUpAll()
-    expect(await seen({ tag: 'news' })).toMatchObject({ totals: { sent: 3 } })
-    expect(await seen()).toMatchObject({ totals: { sent: 5, delivered: 1 } })
-  })
+test('a roll-up changes no figure, and leaves no delta', async () => {
+  const yesterday = new Date('2026-03-04T10:15:00.000Z')
+  await count({ tags: ['news', 'weekly'], figures: ['sent', 'delivered'] }, { domainId: 'dom_b' })
+  await count({ at: yesterday, tags: ['news'] }, { domainId: null })
+  await count({ scope: testing(accountId) })
+  const queries = [{}, { step: 'day' }, { domainId: 'dom_a' }, { tag: 'news' }, { tag: 'weekly', step: 'day' }] as const
+  const before = await Promise.all(queries.map((query) => seen(query)))
+  expect(before.map(({ totals }) => totals?.sent)).toEqual([4, 4, 2, 2, 1])
+  await rollUpAll()
+  expect(await Promise.all(queries.map((query) => seen(query)))).toEqual(before)
+  expect(await seen({}, testing(accountId))).toMatchObject({ totals: { sent: 1 } })
+  expect(await rowsOf('statistics_deltas')).toBe(0)
+  // And what comes later is added.
+  await count({ tags: ['news'] })
+  await rollUpAll()
+  expect(await seen({ tag: 'news' })).toMatchObject({ totals: { sent: 3 } })
+  expect(await seen()).toMatchObject({ totals: { sent: 5, delivered: 1 } })
+})
 
-  test('that does not commit leaves everything to the next one', async () => {
-    await count({}, {})
-    await sql`ALTER TABLE statistics_days RENAME TO elsewhere`.execute(database.db)
-    await expect(rollUpAll()).rejects.toThrow('statistics_days')
-    await sql`ALTER TABLE elsewhere RENAME TO statistics_days`.execute(database.db)
-    expect(await rowsOf('statistics_hours')).toBe(0)
-    await rollUpAll()
-    expect(await seen()).toMatchObject({ totals: { sent: 2 } })
-  })
+test('a roll-up that does not commit leaves everything to the next one', async () => {
+  await count({}, {})
+  await sql`ALTER TABLE statistics_days RENAME TO elsewhere`.execute(database.db)
+  await expect(rollUpAll()).rejects.toThrow('statistics_days')
+  await sql`ALTER TABLE elsewhere RENAME TO statistics_days`.execute(database.db)
+  expect(await rowsOf('statistics_hours')).toBe(0)
+  await rollUpAll()
+  expect(await seen()).toMatchObject({ totals: { sent: 2 } })
+})
 
-  test('takes more than one page where more waits, of all accounts', async () => {
-    const others = [await seedAccount(database.db, now), await seedAccount(database.db, now)]
-    await sql`
+test('a roll-up takes more than one page where more waits, of all accounts', async () => {
+  const others = [await seedAccount(database.db, now), await seedAccount(database.db, now)]
+  await sql`
       INSERT INTO statistics_deltas (account_id, mode, kind, key, hour, sent)
       SELECT account_id, 'live', 'domain', 'dom_a', '2026-03-05 09:00Z', 1
       FROM unnest(${[accountId, ...others]}::text[]) account_id, generate_series(1, 2_500)
     `.execute(database.db)
-    expect(await rollUpAll()).toBe(2)
-    for (const account of [accountId, ...others]) {
-      expect(await seen({}, live(account))).toMatchObject({ totals: { sent: 2_500 } })
-    }
-    expect(await rowsOf('statistics_hours')).toBe(6)
-  })
+  expect(await rollUpAll()).toBe(2)
+  for (const account of [accountId, ...others]) {
+    expect(await seen({}, live(account))).toMatchObject({ totals: { sent: 2_500 } })
+  }
+  expect(await rowsOf('statistics_hours')).toBe(6)
+})
 
-  test('beside another one counts nothing twice, and neither waits for those who count', async () => {
-    let left = 40
-    const counting = Array.from({ length: 4 }, async () => {
-      while (left-- > 0) await count({ domainId: `dom_${left % 3}`, tags: ['news'] }, {})
-    })
-    const rolling = Array.from({ length: 3 }, async () => {
-      while (left > 0) await rollUpAll()
-    })
-    await Promise.all([...counting, ...rolling])
-    expect(await seen()).toMatchObject({ totals: { sent: 80 } })
-    await rollUpAll()
-    expect(await seen()).toMatchObject({ totals: { sent: 80 } })
-    expect(await seen({ tag: 'news', step: 'day' })).toMatchObject({ totals: { sent: 40 } })
+test('a roll-up beside another one counts nothing twice, and neither waits for those who count', async () => {
+  let left = 40
+  const counting = Array.from({ length: 4 }, async () => {
+    while (left-- > 0) await count({ domainId: `dom_${left % 3}`, tags: ['news'] }, {})
   })
+  const rolling = Array.from({ length: 3 }, async () => {
+    while (left > 0) await rollUpAll()
+  })
+  await Promise.all([...counting, ...rolling])
+  expect(await seen()).toMatchObject({ totals: { sent: 80 } })
+  await rollUpAll()
+  expect(await seen()).toMatchObject({ totals: { sent: 80 } })
+  expect(await seen({ tag: 'news', step: 'day' })).toMatchObject({ totals: { sent: 40 } })
+})
 
-  test('leaves out what was counted for an account that is deleted', async () => {
-    const gone = await seedAccount(database.db, now)
-    await count({ scope: live(gone) }, {})
-    await database.db.deleteFrom('accounts').where('id', '=', gone).execute()
-    await rollUpAll()
-    expect(await rowsOf('statistics_deltas')).toBe(0)
-    expect(await seen()).toMatchObject({ totals: { sent: 1 } })
-  })
+test('a roll-up leaves out what was counted for an account that is deleted', async () => {
+  const gone = await seedAccount(database.db, now)
+  await count({ scope: live(gone) }, {})
+  await database.db.deleteFrom('accounts').where('id', '=', gone).execute()
+  await rollUpAll()
+  expect(await rowsOf('statistics_deltas')).toBe(0)
+  expect(await seen()).toMatchObject({ totals: { sent: 1 } })
 })
 
 test('a campaign has figures by domain for the first thousand domains of a day, and all in its own', async () => {
@@ -160,38 +152,36 @@ test('a campaign has figures by domain for the first thousand domains of a day, 
   expect(hours.map(({ kind }) => kind).toSorted()).toEqual(['campaign', 'domain', 'emails'])
 })
 
-describe('an account that makes up tags', () => {
-  const tags = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `tag ${from + index}`)
-  /** One email for each ten tags. */
-  const tagged = (names: string[]) =>
-    Array.from({ length: Math.ceil(names.length / 10) }, (_, n) => ({ tags: names.slice(10 * n, 10 * n + 10) }))
+const tags = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `tag ${from + index}`)
+/** One email for each ten tags. */
+const tagged = (names: string[]) =>
+  Array.from({ length: Math.ceil(names.length / 10) }, (_, n) => ({ tags: names.slice(10 * n, 10 * n + 10) }))
 
-  test('has figures of its own for the first thousand of a day, and its total has all', async () => {
-    await count(...tagged(tags(0, 900)))
-    await rollUpAll()
-    await count(...tagged(tags(800, 2_000)))
-    await rollUpAll()
-    const keys = await database.db.selectFrom('statistics_days').select('key').where('kind', '=', 'tag').execute()
-    expect(keys).toHaveLength(maxKeysPerDay)
-    expect(await seen()).toMatchObject({ totals: { sent: 90 + 120 } })
-    expect(await seen({ tag: 'tag 850' })).toMatchObject({ totals: { sent: 2 } })
-    // A day later there is room again, and those that are known go on.
-    const tomorrow = new Date(now.getTime() + 86_400_000)
-    await count({ tags: ['tag 1999'], at: tomorrow }, { tags: ['tag 850'] })
-    await rollUpAll()
-    expect(await seen({ tag: 'tag 1999', until: '2026-03-07T00:00:00Z' })).toMatchObject({ totals: { sent: 1 } })
-    expect(await seen({ tag: 'tag 850' })).toMatchObject({ totals: { sent: 3 } })
-  })
+test('an account that makes up tags has figures of its own for the first thousand of a day, and its total has all', async () => {
+  await count(...tagged(tags(0, 900)))
+  await rollUpAll()
+  await count(...tagged(tags(800, 2_000)))
+  await rollUpAll()
+  const keys = await database.db.selectFrom('statistics_days').select('key').where('kind', '=', 'tag').execute()
+  expect(keys).toHaveLength(maxKeysPerDay)
+  expect(await seen()).toMatchObject({ totals: { sent: 90 + 120 } })
+  expect(await seen({ tag: 'tag 850' })).toMatchObject({ totals: { sent: 2 } })
+  // A day later there is room again, and those that are known go on.
+  const tomorrow = new Date(now.getTime() + 86_400_000)
+  await count({ tags: ['tag 1999'], at: tomorrow }, { tags: ['tag 850'] })
+  await rollUpAll()
+  expect(await seen({ tag: 'tag 1999', until: '2026-03-07T00:00:00Z' })).toMatchObject({ totals: { sent: 1 } })
+  expect(await seen({ tag: 'tag 850' })).toMatchObject({ totals: { sent: 3 } })
+})
 
-  test('takes no room from its domains, nor from another account', async () => {
-    const other = await seedAccount(database.db, now)
-    await count(...tagged(tags(0, 1_000)))
-    await rollUpAll()
-    await count({ domainId: 'dom_late' }, { scope: live(other), tags: ['news'] })
-    await rollUpAll()
-    expect(await seen({ domainId: 'dom_late' })).toMatchObject({ totals: { sent: 1 } })
-    expect(await seen({ tag: 'news' }, live(other))).toMatchObject({ totals: { sent: 1 } })
-  })
+test('an account that makes up tags takes no room from its domains, nor from another account', async () => {
+  const other = await seedAccount(database.db, now)
+  await count(...tagged(tags(0, 1_000)))
+  await rollUpAll()
+  await count({ domainId: 'dom_late' }, { scope: live(other), tags: ['news'] })
+  await rollUpAll()
+  expect(await seen({ domainId: 'dom_late' })).toMatchObject({ totals: { sent: 1 } })
+  expect(await seen({ tag: 'news' }, live(other))).toMatchObject({ totals: { sent: 1 } })
 })
 
 test('retention keeps hours for 31 days, and days for as long as is set', async () => {

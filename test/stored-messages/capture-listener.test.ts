@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { createTransport, type Transporter } from 'nodemailer'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../server/database/connection.ts'
 import { systemClock } from '../../server/lib/clock.ts'
 import { createMailTokens } from '../../server/message/mail-tokens.ts'
@@ -43,48 +43,46 @@ function send(message: { from: string; to: string[]; raw: string | Buffer }) {
   return transport.sendMail({ envelope: { from: message.from, to: message.to }, raw: message.raw })
 }
 
-describe('a message', () => {
-  test('is kept byte for byte, for the email and the account of its return path', async () => {
-    const emailId = await seedEmail(database.db, { accountId, at: new Date(), to: ['ada@example.org'] })
-    const content = Buffer.from('Subject: Grüße\r\n\r\n.a dot\r\n..two\r\nNUL \0 and \xff\r\n', 'latin1')
-    await send({
-      from: returnPathOf(emailId),
-      to: ['ada@example.org', '"o,b"@example.org', '"a..b."@xn--bcher-kva.example'],
-      raw: content,
-    })
-    expect(await captured()).toMatchObject([
-      {
-        account_id: accountId,
-        email_id: emailId,
-        mail_from: returnPathOf(emailId),
-        recipients: ['ada@example.org', '"o,b"@example.org', '"a..b."@bücher.example'],
-        content,
-      },
-    ])
+test('a message is kept byte for byte, for the email and the account of its return path', async () => {
+  const emailId = await seedEmail(database.db, { accountId, at: new Date(), to: ['ada@example.org'] })
+  const content = Buffer.from('Subject: Grüße\r\n\r\n.a dot\r\n..two\r\nNUL \0 and \xff\r\n', 'latin1')
+  await send({
+    from: returnPathOf(emailId),
+    to: ['ada@example.org', '"o,b"@example.org', '"a..b."@xn--bcher-kva.example'],
+    raw: content,
   })
+  expect(await captured()).toMatchObject([
+    {
+      account_id: accountId,
+      email_id: emailId,
+      mail_from: returnPathOf(emailId),
+      recipients: ['ada@example.org', '"o,b"@example.org', '"a..b."@bücher.example'],
+      content,
+    },
+  ])
+})
 
-  test('of another program is kept for the first account there is', async () => {
-    await seedAccount(database.db, new Date())
-    await send({ from: '', to: ['ada@example.org'], raw: 'Subject: Hello\r\n\r\nHello\r\n' })
-    expect(await captured()).toMatchObject([{ account_id: accountId, email_id: null, mail_from: '' }])
-  })
+test('a message of another program is kept for the first account there is', async () => {
+  await seedAccount(database.db, new Date())
+  await send({ from: '', to: ['ada@example.org'], raw: 'Subject: Hello\r\n\r\nHello\r\n' })
+  expect(await captured()).toMatchObject([{ account_id: accountId, email_id: null, mail_from: '' }])
+})
 
-  test('of an email that is gone is kept for nobody: whose it was is not known any more', async () => {
-    const from = returnPathOf(newId('email', new Date()))
-    await send({ from, to: ['ada@example.org'], raw: 'Subject: Hello\r\n\r\nHello\r\n' })
-    expect(await captured()).toMatchObject([{ account_id: null, mail_from: from }])
-  })
+test('a message of an email that is gone is kept for nobody: whose it was is not known any more', async () => {
+  const from = returnPathOf(newId('email', new Date()))
+  await send({ from, to: ['ada@example.org'], raw: 'Subject: Hello\r\n\r\nHello\r\n' })
+  expect(await captured()).toMatchObject([{ account_id: null, mail_from: from }])
+})
 
-  test('of several megabytes is kept whole', async () => {
-    const content = Buffer.concat([
-      Buffer.from('Subject: Large\r\n\r\n'),
-      Buffer.alloc(5_000_000, `${'x'.repeat(76)}\r\n`),
-      Buffer.from('\r\n'),
-    ])
-    await send({ from: '', to: ['ada@example.org'], raw: content })
-    const [message] = await captured()
-    expect(message?.content.equals(content)).toBe(true)
-  })
+test('a message of several megabytes is kept whole', async () => {
+  const content = Buffer.concat([
+    Buffer.from('Subject: Large\r\n\r\n'),
+    Buffer.alloc(5_000_000, `${'x'.repeat(76)}\r\n`),
+    Buffer.from('\r\n'),
+  ])
+  await send({ from: '', to: ['ada@example.org'], raw: content })
+  const [message] = await captured()
+  expect(message?.content.equals(content)).toBe(true)
 })
 
 test('many at once are all kept, each with its own bytes', async () => {
@@ -103,44 +101,40 @@ test('many at once are all kept, each with its own bytes', async () => {
   }
 })
 
-describe('without the database', () => {
-  test('is not taken, and the client told to come again; then it is', async () => {
-    const url = new URL(database.connectionString)
-    await using line = await startTcpProxy({ host: url.hostname, port: Number(url.port || 5432) })
-    url.host = `127.0.0.1:${line.port}`
-    const db = connect({ connectionString: url.toString(), max: 2, onError: () => undefined })
-    const cutOff = await startCaptureSink({ db, port: 0, clock: systemClock, logger, readReturnPath })
-    const client = createTransport({ host: cutOff.host, port: cutOff.port })
-    const message = { envelope: { from: '', to: ['a@example.org'] }, raw: 'Subject: Later\r\n\r\n' }
-    await line.cut()
-    await expect(client.sendMail(message)).rejects.toMatchObject({ responseCode: 451 })
-    await line.mend()
-    await client.sendMail(message)
-    expect(await captured()).toHaveLength(1)
-    await cutOff.close(1_000)
-    await db.destroy()
-  })
+test('a message is not taken without the database, and the client told to come again; then it is', async () => {
+  const url = new URL(database.connectionString)
+  await using line = await startTcpProxy({ host: url.hostname, port: Number(url.port || 5432) })
+  url.host = `127.0.0.1:${line.port}`
+  const db = connect({ connectionString: url.toString(), max: 2, onError: () => undefined })
+  const cutOff = await startCaptureSink({ db, port: 0, clock: systemClock, logger, readReturnPath })
+  const client = createTransport({ host: cutOff.host, port: cutOff.port })
+  const message = { envelope: { from: '', to: ['a@example.org'] }, raw: 'Subject: Later\r\n\r\n' }
+  await line.cut()
+  await expect(client.sendMail(message)).rejects.toMatchObject({ responseCode: 451 })
+  await line.mend()
+  await client.sendMail(message)
+  expect(await captured()).toHaveLength(1)
+  await cutOff.close(1_000)
+  await db.destroy()
 })
 
-describe('a client', () => {
-  test('that goes in the middle of a message leaves nothing, and does not hold up the end', async () => {
-    const own = await startCaptureSink({ db: database.db, port: 0, clock: systemClock, logger, readReturnPath })
-    const socket = connectSocket(own.port, own.host)
-    await converse(socket, ['EHLO client.test', 'MAIL FROM:<>', 'RCPT TO:<a@example.org>', 'DATA'])
-    socket.write('Subject: Half\r\n\r\nhal')
-    socket.destroy()
-    await own.close(60_000)
-    expect(await captured()).toEqual([])
-  })
+test('a client that goes in the middle of a message leaves nothing, and does not hold up the end', async () => {
+  const own = await startCaptureSink({ db: database.db, port: 0, clock: systemClock, logger, readReturnPath })
+  const socket = connectSocket(own.port, own.host)
+  await converse(socket, ['EHLO client.test', 'MAIL FROM:<>', 'RCPT TO:<a@example.org>', 'DATA'])
+  socket.write('Subject: Half\r\n\r\nhal')
+  socket.destroy()
+  await own.close(60_000)
+  expect(await captured()).toEqual([])
+})
 
-  test('that idles does not hold up the end', async () => {
-    const own = await startCaptureSink({ db: database.db, port: 0, clock: systemClock, logger, readReturnPath })
-    const socket = connectSocket(own.port, own.host)
-    await converse(socket, ['EHLO client.test'])
-    const closed = whenClosed(socket)
-    await own.close(60_000)
-    await closed
-  })
+test('a client that idles does not hold up the end', async () => {
+  const own = await startCaptureSink({ db: database.db, port: 0, clock: systemClock, logger, readReturnPath })
+  const socket = connectSocket(own.port, own.host)
+  await converse(socket, ['EHLO client.test'])
+  const closed = whenClosed(socket)
+  await own.close(60_000)
+  await closed
 })
 
 test('a port that is taken is an error that names the setting', async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test('keeps the newest of each account, and leaves the others alone', async () => {
+test('the store of captured messages keeps the newest of each account, and leaves the others alone', async () => {
   const { db } = database
   const at = new Date()
   const [busy, quiet] = [await seedAccount(db, at), await seedAccount(db, at)]

@@ -35,7 +35,7 @@ async function personOn(lists: number) {
 }
 
 describe('adding a person', () => {
-  test('stores them and tells it', async () => {
+  test('adding a person stores them and tells it', async () => {
     const { db, account, subscribers, emitted } = world
     const email = address()
     const added = await subscribers.create(db, live(account), { email, lastName: 'Lovelace' })
@@ -54,7 +54,7 @@ describe('adding a person', () => {
     expect(await subscribers.create(db, live(stranger), { email })).toMatchObject({ email })
   })
 
-  test('of many at once with one address, one is added and the others are told of it', async () => {
+  test('one of many people added at once with one address is added, and the others are told of it', async () => {
     const { db, account, subscribers, emitted } = world
     const email = address()
     const results = await Promise.all(
@@ -75,7 +75,7 @@ describe('adding a person', () => {
     expect(answer).toEqual(['conflict', 'active'])
   })
 
-  test('rolled back, it leaves neither the person nor the event', async () => {
+  test('adding a person, rolled back, leaves neither the person nor the event', async () => {
     const { db, account, subscribers, emitted } = world
     const email = address()
     const undone = inTransaction(db, async (trx) => {
@@ -92,7 +92,7 @@ describe('adding a person', () => {
 })
 
 describe('changing a person', () => {
-  test('is told to each of their audiences with what really changed', async () => {
+  test('changing a person is told to each of their audiences with what really changed', async () => {
     const { db, account, subscribers, contacts, emitted } = world
     const { person, audienceIds } = await personOn(2)
     const email = person.email.toUpperCase()
@@ -115,7 +115,7 @@ describe('changing a person', () => {
     expect(contact).toMatchObject({ email, lastName: 'Byron', status: 'active', updatedAt: changed.updatedAt })
   })
 
-  test('to what they are already changes and tells nothing', async () => {
+  test('changing a person to what they are already changes and tells nothing', async () => {
     const { db, account, subscribers, emitted } = world
     const { person } = await personOn(1)
     world.moveClock(1_000)
@@ -159,115 +159,111 @@ describe('changing a person', () => {
   })
 })
 
-describe('unsubscribing', () => {
-  test('reaches every list the person was active on, once', async () => {
-    const { db, account, subscribers, contacts, emitted } = world
-    const { person, audienceIds } = await personOn(3)
-    const [left = '', ...active] = audienceIds
-    await contacts.update(db, live(account), { audienceId: left, subscriberId: person.id }, { status: 'unsubscribed' })
-    await emitted()
+test('unsubscribing reaches every list the person was active on, once', async () => {
+  const { db, account, subscribers, contacts, emitted } = world
+  const { person, audienceIds } = await personOn(3)
+  const [left = '', ...active] = audienceIds
+  await contacts.update(db, live(account), { audienceId: left, subscriberId: person.id }, { status: 'unsubscribed' })
+  await emitted()
 
-    expect(await subscribers.unsubscribe(db, live(account), person.id)).toMatchObject({ status: 'unsubscribed' })
-    expect(await emitted()).toEqual([
-      ['subscriber.unsubscribed', { subscriberId: person.id, email: person.email, status: 'unsubscribed' }],
-      ...active.map((audienceId) => [
-        'contact.updated',
-        { subscriberId: person.id, audienceId, email: person.email, changes: ['status'] },
-      ]),
-    ])
-    for (const audienceId of audienceIds) {
-      const contact = await contacts.get(db, account, { audienceId, subscriberId: person.id })
-      expect(contact.status).toBe('unsubscribed')
-    }
-
-    await subscribers.unsubscribe(db, live(account), person.id)
-    expect(await emitted()).toEqual([])
-  })
-
-  test('by a change of the status is the same, and one event tells all that changed in an audience', async () => {
-    const { db, account, subscribers, emitted } = world
-    const { person, audienceIds } = await personOn(1)
-    await subscribers.update(db, live(account), person.id, { status: 'unsubscribed', firstName: null })
-    expect(await emitted()).toEqual([
-      ['subscriber.unsubscribed', { subscriberId: person.id, email: person.email, status: 'unsubscribed' }],
-      [
-        'contact.updated',
-        { subscriberId: person.id, audienceId: audienceIds[0], email: person.email, changes: ['firstName', 'status'] },
-      ],
-    ])
-  })
-
-  test('is undone for the person by the status "active"; their contacts stay as they are', async () => {
-    const { db, account, subscribers, contacts, emitted } = world
-    const { person, audienceIds } = await personOn(1)
-    await subscribers.unsubscribe(db, live(account), person.id)
-    await emitted()
-    expect(await subscribers.update(db, live(account), person.id, { status: 'active' })).toMatchObject({
-      status: 'active',
-    })
-    expect(await emitted()).toEqual([])
-    const contact = await contacts.get(db, account, { audienceId: audienceIds[0] ?? '', subscriberId: person.id })
+  expect(await subscribers.unsubscribe(db, live(account), person.id)).toMatchObject({ status: 'unsubscribed' })
+  expect(await emitted()).toEqual([
+    ['subscriber.unsubscribed', { subscriberId: person.id, email: person.email, status: 'unsubscribed' }],
+    ...active.map((audienceId) => [
+      'contact.updated',
+      { subscriberId: person.id, audienceId, email: person.email, changes: ['status'] },
+    ]),
+  ])
+  for (const audienceId of audienceIds) {
+    const contact = await contacts.get(db, account, { audienceId, subscriberId: person.id })
     expect(contact.status).toBe('unsubscribed')
-  })
+  }
 
-  test('many at once are told once', async () => {
-    const { db, account, subscribers, emitted } = world
-    const { person } = await personOn(1)
-    await Promise.all(Array.from({ length: 5 }, () => subscribers.unsubscribe(db, live(account), person.id)))
-    expect((await emitted()).map(([type]) => type)).toEqual(['subscriber.unsubscribed', 'contact.updated'])
-  })
-
-  test('while the person is added to a list never leaves an active contact behind', async () => {
-    const { db, account, subscribers, audiences, contacts } = world
-    for (let round = 0; round < 10; round++) {
-      const { person } = await personOn(0)
-      const audience = await audiences.create(db, live(account), { name: 'Race' })
-      await Promise.all([
-        contacts.add(db, live(account), audience.id, { email: person.email }),
-        subscribers.unsubscribe(db, live(account), person.id),
-      ])
-      const contact = await contacts.get(db, account, { audienceId: audience.id, subscriberId: person.id })
-      expect(contact.status).toBe('unsubscribed')
-    }
-  })
+  await subscribers.unsubscribe(db, live(account), person.id)
+  expect(await emitted()).toEqual([])
 })
 
-describe('deleting a person', () => {
-  test('takes them off every list, then removes them', async () => {
-    const { db, account, subscribers, contacts, emitted } = world
-    const { person, audienceIds } = await personOn(2)
-    await subscribers.delete(db, live(account), person.id)
-    expect(await emitted()).toEqual([
-      ...audienceIds.map((audienceId) => ['contact.deleted', { subscriberId: person.id, audienceId }]),
-      ['subscriber.removed', { subscriberId: person.id, email: person.email, status: 'active' }],
-    ])
-    expect(await refusal(subscribers.get(db, account, person.id))).toBe('not_found')
-    expect(await refusal(subscribers.delete(db, live(account), person.id))).toBe('not_found')
-    for (const audienceId of audienceIds) {
-      expect((await contacts.list(db, account, audienceId, { limit: 10 })).data).toEqual([])
-    }
-    expect(await subscribers.create(db, live(account), { email: person.email })).not.toMatchObject({ id: person.id })
-  })
+test('unsubscribing by a change of the status is the same, and one event tells all that changed in an audience', async () => {
+  const { db, account, subscribers, emitted } = world
+  const { person, audienceIds } = await personOn(1)
+  await subscribers.update(db, live(account), person.id, { status: 'unsubscribed', firstName: null })
+  expect(await emitted()).toEqual([
+    ['subscriber.unsubscribed', { subscriberId: person.id, email: person.email, status: 'unsubscribed' }],
+    [
+      'contact.updated',
+      { subscriberId: person.id, audienceId: audienceIds[0], email: person.email, changes: ['firstName', 'status'] },
+    ],
+  ])
+})
 
-  test('while others add and change them ends without a fault and without a trace', async () => {
-    const { db, account, subscribers, contacts, emitted } = world
-    for (let round = 0; round < 10; round++) {
-      const { person, audienceIds } = await personOn(2)
-      const subscriberId = person.id
-      const [first = '', second = ''] = audienceIds
-      const results = await Promise.all([
-        refusal(subscribers.delete(db, live(account), subscriberId)),
-        refusal(subscribers.update(db, live(account), subscriberId, { firstName: 'Augusta' })),
-        refusal(contacts.update(db, live(account), { audienceId: first, subscriberId }, { status: 'unsubscribed' })),
-        refusal(contacts.remove(db, live(account), { audienceId: second, subscriberId })),
-      ])
-      expect(results[0]).toBe('not refused')
-      expect(['not refused', 'not_found']).toEqual(expect.arrayContaining(results))
-      const types = (await emitted()).map(([type]) => type)
-      expect(types.at(-1)).toBe('subscriber.removed')
-      expect(types.filter((type) => type === 'contact.deleted')).toHaveLength(2)
-    }
+test('unsubscribing is undone for the person by the status "active"; their contacts stay as they are', async () => {
+  const { db, account, subscribers, contacts, emitted } = world
+  const { person, audienceIds } = await personOn(1)
+  await subscribers.unsubscribe(db, live(account), person.id)
+  await emitted()
+  expect(await subscribers.update(db, live(account), person.id, { status: 'active' })).toMatchObject({
+    status: 'active',
   })
+  expect(await emitted()).toEqual([])
+  const contact = await contacts.get(db, account, { audienceId: audienceIds[0] ?? '', subscriberId: person.id })
+  expect(contact.status).toBe('unsubscribed')
+})
+
+test('many unsubscriptions of a person at once are told once', async () => {
+  const { db, account, subscribers, emitted } = world
+  const { person } = await personOn(1)
+  await Promise.all(Array.from({ length: 5 }, () => subscribers.unsubscribe(db, live(account), person.id)))
+  expect((await emitted()).map(([type]) => type)).toEqual(['subscriber.unsubscribed', 'contact.updated'])
+})
+
+test('unsubscribing while the person is added to a list never leaves an active contact behind', async () => {
+  const { db, account, subscribers, audiences, contacts } = world
+  for (let round = 0; round < 10; round++) {
+    const { person } = await personOn(0)
+    const audience = await audiences.create(db, live(account), { name: 'Race' })
+    await Promise.all([
+      contacts.add(db, live(account), audience.id, { email: person.email }),
+      subscribers.unsubscribe(db, live(account), person.id),
+    ])
+    const contact = await contacts.get(db, account, { audienceId: audience.id, subscriberId: person.id })
+    expect(contact.status).toBe('unsubscribed')
+  }
+})
+
+test('deleting a person takes them off every list, then removes them', async () => {
+  const { db, account, subscribers, contacts, emitted } = world
+  const { person, audienceIds } = await personOn(2)
+  await subscribers.delete(db, live(account), person.id)
+  expect(await emitted()).toEqual([
+    ...audienceIds.map((audienceId) => ['contact.deleted', { subscriberId: person.id, audienceId }]),
+    ['subscriber.removed', { subscriberId: person.id, email: person.email, status: 'active' }],
+  ])
+  expect(await refusal(subscribers.get(db, account, person.id))).toBe('not_found')
+  expect(await refusal(subscribers.delete(db, live(account), person.id))).toBe('not_found')
+  for (const audienceId of audienceIds) {
+    expect((await contacts.list(db, account, audienceId, { limit: 10 })).data).toEqual([])
+  }
+  expect(await subscribers.create(db, live(account), { email: person.email })).not.toMatchObject({ id: person.id })
+})
+
+test('deleting a person while others add and change them ends without a fault and without a trace', async () => {
+  const { db, account, subscribers, contacts, emitted } = world
+  for (let round = 0; round < 10; round++) {
+    const { person, audienceIds } = await personOn(2)
+    const subscriberId = person.id
+    const [first = '', second = ''] = audienceIds
+    const results = await Promise.all([
+      refusal(subscribers.delete(db, live(account), subscriberId)),
+      refusal(subscribers.update(db, live(account), subscriberId, { firstName: 'Augusta' })),
+      refusal(contacts.update(db, live(account), { audienceId: first, subscriberId }, { status: 'unsubscribed' })),
+      refusal(contacts.remove(db, live(account), { audienceId: second, subscriberId })),
+    ])
+    expect(results[0]).toBe('not refused')
+    expect(['not refused', 'not_found']).toEqual(expect.arrayContaining(results))
+    const types = (await emitted()).map(([type]) => type)
+    expect(types.at(-1)).toBe('subscriber.removed')
+    expect(types.filter((type) => type === 'contact.deleted')).toHaveLength(2)
+  }
 })
 
 test('lists are newest first and can be limited to an address or a status', async () => {

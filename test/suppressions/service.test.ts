@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addressKey } from '../../server/message/address.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createSuppressionService, type SuppressionService } from '../../server/suppressions/service.ts'
@@ -25,96 +25,99 @@ async function insert(address: string, reason: 'hard_bounce' | 'complaint' | 'un
   return emailId
 }
 
-describe('putting an address on the list', () => {
-  test('answers the entry, with the address as it was given', async () => {
-    const { db, account, clock } = world
-    const entry = await suppressions.create(db, account, { address: 'Ada Lovelace <Ada@Example.org>' })
-    expect(entry).toEqual({
-      id: expect.stringMatching(/^sup_/),
-      address: 'Ada@Example.org',
-      reason: 'manual',
-      source: 'api',
-      emailId: null,
-      unsubscribedAt: null,
-      createdAt: clock.now().toISOString(),
-    })
+test('putting an address on the list answers the entry, with the address as it was given', async () => {
+  const { db, account, clock } = world
+  const entry = await suppressions.create(db, account, { address: 'Ada Lovelace <Ada@Example.org>' })
+  expect(entry).toEqual({
+    id: expect.stringMatching(/^sup_/),
+    address: 'Ada@Example.org',
+    reason: 'manual',
+    source: 'api',
+    emailId: null,
+    unsubscribedAt: null,
+    createdAt: clock.now().toISOString(),
   })
+})
 
-  test.each([
-    ['ada@example.org', 'Ada@EXAMPLE.org'],
-    ['bob@bücher.example', 'bob@xn--bcher-kva.example'],
-  ])('is done once: %s is %s', async (one, other) => {
-    const { db, stranger } = world
-    await suppressions.create(db, stranger, { address: one })
-    expect(await refusal(suppressions.create(db, stranger, { address: other }))).toBe('conflict')
-  })
+test.each([
+  ['ada@example.org', 'Ada@EXAMPLE.org'],
+  ['bob@bücher.example', 'bob@xn--bcher-kva.example'],
+])('putting an address on the list is done once: %s is %s', async (one, other) => {
+  const { db, stranger } = world
+  await suppressions.create(db, stranger, { address: one })
+  expect(await refusal(suppressions.create(db, stranger, { address: other }))).toBe('conflict')
+})
 
-  test.each(['hard_bounce', 'complaint'] as const)('is refused where it is there as %s', async (reason) => {
+test.each(['hard_bounce', 'complaint'] as const)(
+  'putting an address on the list is refused where it is there as %s',
+  async (reason) => {
     const { db, account } = world
     await insert(`${reason}@example.org`, reason)
     expect(await refusal(suppressions.create(db, account, { address: `${reason}@example.org` }))).toBe('conflict')
-  })
+  },
+)
 
-  test('holds back everything from somebody who had unsubscribed', async () => {
-    const { db, account } = world
-    await insert('left@example.org', 'unsubscribe')
-    expect(await suppressions.create(db, account, { address: 'LEFT@example.org' })).toMatchObject({
-      address: 'left@example.org',
-      reason: 'manual',
-      emailId: null,
-    })
+test('putting an address on the list holds back everything from somebody who had unsubscribed', async () => {
+  const { db, account } = world
+  await insert('left@example.org', 'unsubscribe')
+  expect(await suppressions.create(db, account, { address: 'LEFT@example.org' })).toMatchObject({
+    address: 'left@example.org',
+    reason: 'manual',
+    emailId: null,
   })
+})
 
-  test.each(['', 'x', 'a@b', 'a@b.example, c@d.example', 'a@b.example\u0000'])('is refused for %j', async (address) => {
+test.each(['', 'x', 'a@b', 'a@b.example, c@d.example', 'a@b.example\u0000'])(
+  'putting an address on the list is refused for %j',
+  async (address) => {
     const { db, account } = world
     await expect(suppressions.create(db, account, { address })).rejects.toMatchObject({
       code: 'validation_error',
       details: [{ path: 'body.address' }],
     })
-  })
+  },
+)
+
+test('a list is of one account, newest first, by reason and by address', async () => {
+  const { db } = world
+  const account = newId('account', world.clock.now())
+  await db.insertInto('accounts').values({ id: account, name: 'Listed', plan: 'scale' }).execute()
+  const emailId = await insert('one@example.org', 'hard_bounce', account)
+  await insert('two@example.org', 'complaint', account)
+  await suppressions.create(db, account, { address: 'three@example.org' })
+  const listed = async (query: object) => {
+    const { data } = await suppressions.list(db, account, { limit: 20, ...query })
+    return data.map(({ address }) => address)
+  }
+  expect(await listed({})).toEqual(['three@example.org', 'two@example.org', 'one@example.org'])
+  expect(await listed({ reason: 'complaint' })).toEqual(['two@example.org'])
+  expect(await listed({ address: 'ONE@Example.org' })).toEqual(['one@example.org'])
+  expect(await listed({ address: 'one@example.org', reason: 'manual' })).toEqual([])
+  const { data, nextCursor } = await suppressions.list(db, account, { limit: 2, reason: undefined })
+  expect(data).toHaveLength(2)
+  const rest = await suppressions.list(db, account, { limit: 2, cursor: nextCursor ?? undefined })
+  expect(rest).toMatchObject({ data: [{ address: 'one@example.org', emailId }], nextCursor: null })
 })
 
-describe('a list', () => {
-  test('is of one account, newest first, by reason and by address', async () => {
-    const { db } = world
-    const account = newId('account', world.clock.now())
-    await db.insertInto('accounts').values({ id: account, name: 'Listed', plan: 'scale' }).execute()
-    const emailId = await insert('one@example.org', 'hard_bounce', account)
-    await insert('two@example.org', 'complaint', account)
-    await suppressions.create(db, account, { address: 'three@example.org' })
-    const listed = async (query: object) => {
-      const { data } = await suppressions.list(db, account, { limit: 20, ...query })
-      return data.map(({ address }) => address)
-    }
-    expect(await listed({})).toEqual(['three@example.org', 'two@example.org', 'one@example.org'])
-    expect(await listed({ reason: 'complaint' })).toEqual(['two@example.org'])
-    expect(await listed({ address: 'ONE@Example.org' })).toEqual(['one@example.org'])
-    expect(await listed({ address: 'one@example.org', reason: 'manual' })).toEqual([])
-    const { data, nextCursor } = await suppressions.list(db, account, { limit: 2, reason: undefined })
-    expect(data).toHaveLength(2)
-    const rest = await suppressions.list(db, account, { limit: 2, cursor: nextCursor ?? undefined })
-    expect(rest).toMatchObject({ data: [{ address: 'one@example.org', emailId }], nextCursor: null })
-  })
-
-  test('by what is no address is refused', async () => {
-    const { db, account } = world
-    expect(await refusal(suppressions.list(db, account, { limit: 20, address: 'x' }))).toBe('validation_error')
-  })
+test('a list by what is no address is refused', async () => {
+  const { db, account } = world
+  expect(await refusal(suppressions.list(db, account, { limit: 20, address: 'x' }))).toBe('validation_error')
 })
 
-describe('taking an address off', () => {
-  test('works in whatever letter case, once, and in its own account only', async () => {
-    const { db, account, stranger } = world
-    await insert('Off@Bücher.example', 'hard_bounce')
-    expect(await refusal(suppressions.delete(db, stranger, 'off@bücher.example'))).toBe('not_found')
-    await suppressions.delete(db, account, 'OFF@xn--bcher-kva.EXAMPLE')
-    expect(await refusal(suppressions.delete(db, account, 'off@bücher.example'))).toBe('not_found')
-  })
+test('taking an address off works in whatever letter case, once, and in its own account only', async () => {
+  const { db, account, stranger } = world
+  await insert('Off@Bücher.example', 'hard_bounce')
+  expect(await refusal(suppressions.delete(db, stranger, 'off@bücher.example'))).toBe('not_found')
+  await suppressions.delete(db, account, 'OFF@xn--bcher-kva.EXAMPLE')
+  expect(await refusal(suppressions.delete(db, account, 'off@bücher.example'))).toBe('not_found')
+})
 
-  test.each(['x', '\u0000', '@', 'ä', 'a@b\u0000.example'])('finds nothing for %j', async (address) => {
+test.each(['x', '\u0000', '@', 'ä', 'a@b\u0000.example'])(
+  'taking an address off finds nothing for %j',
+  async (address) => {
     expect(await refusal(suppressions.delete(world.db, world.account, address))).toBe('not_found')
-  })
-})
+  },
+)
 
 test('of addresses those on the list are found, with why and since when', async () => {
   const { db, account, clock } = world

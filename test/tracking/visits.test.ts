@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { minReadingMs } from '../../server/tracking/automated-visits.ts'
@@ -52,81 +52,79 @@ function start(options: Partial<VisitRecorderOptions> = {}) {
   return { recorder, batches, dropped, errors }
 }
 
-describe('visits', () => {
-  test('are written by themselves, in batches, and tell of themselves once', async () => {
-    const written = Promise.withResolvers<readonly Visit[]>()
-    const { recorder } = start({ intervalMs: 5, record: async (visits) => written.resolve(visits) })
-    for (let count = 0; count < 100; count++) {
-      recorder.add(opened(0))
-      recorder.add(clicked(1, minReadingMs))
-    }
-
-    expect(await written.promise).toEqual([opened(0), clicked(1, minReadingMs)])
-    await recorder.stop()
-  })
-
-  test('are told apart by recipient, by link, and by whether a machine made them', async () => {
-    const { recorder, batches } = start()
-    const other = { ...clicked(0, minReadingMs), link: 'https://other.example/' } as const
-    const visits = [opened(0), opened(1), opened(0, { automated: true }), clicked(0, minReadingMs), other]
-    for (const visit of [...visits, ...visits]) recorder.add(visit)
-    await recorder.stop()
-
-    expect(batches.flat()).toEqual(visits)
-  })
-
-  test('are at most so many at a time, and what waits is written at the end', async () => {
-    const { recorder, batches } = start()
-    for (let count = 0; count < 1_200; count++) recorder.add(opened(count))
-    await recorder.stop()
-
-    expect(batches.map((batch) => batch.length)).toEqual([500, 500, 200])
-    expect(batches.flat().map(({ position }) => position)).toEqual(Array.from({ length: 1_200 }, (_, index) => index))
-  })
-
-  test('beyond what may wait are dropped, and counted', async () => {
-    const { recorder, batches, dropped } = start()
-    for (let count = 0; count < maxWaiting + 7; count++) recorder.add(opened(count))
-    // This one waits already.
+test('visits are written by themselves, in batches, and tell of themselves once', async () => {
+  const written = Promise.withResolvers<readonly Visit[]>()
+  const { recorder } = start({ intervalMs: 5, record: async (visits) => written.resolve(visits) })
+  for (let count = 0; count < 100; count++) {
     recorder.add(opened(0))
-    await recorder.stop()
+    recorder.add(clicked(1, minReadingMs))
+  }
 
-    expect(batches.flat()).toHaveLength(maxWaiting)
-    expect(dropped).toEqual([7])
+  expect(await written.promise).toEqual([opened(0), clicked(1, minReadingMs)])
+  await recorder.stop()
+})
+
+test('visits are told apart by recipient, by link, and by whether a machine made them', async () => {
+  const { recorder, batches } = start()
+  const other = { ...clicked(0, minReadingMs), link: 'https://other.example/' } as const
+  const visits = [opened(0), opened(1), opened(0, { automated: true }), clicked(0, minReadingMs), other]
+  for (const visit of [...visits, ...visits]) recorder.add(visit)
+  await recorder.stop()
+
+  expect(batches.flat()).toEqual(visits)
+})
+
+test('visits are at most so many at a time, and what waits is written at the end', async () => {
+  const { recorder, batches } = start()
+  for (let count = 0; count < 1_200; count++) recorder.add(opened(count))
+  await recorder.stop()
+
+  expect(batches.map((batch) => batch.length)).toEqual([500, 500, 200])
+  expect(batches.flat().map(({ position }) => position)).toEqual(Array.from({ length: 1_200 }, (_, index) => index))
+})
+
+test('visits beyond what may wait are dropped, and counted', async () => {
+  const { recorder, batches, dropped } = start()
+  for (let count = 0; count < maxWaiting + 7; count++) recorder.add(opened(count))
+  // This one waits already.
+  recorder.add(opened(0))
+  await recorder.stop()
+
+  expect(batches.flat()).toHaveLength(maxWaiting)
+  expect(dropped).toEqual([7])
+})
+
+test('visits that cannot be written wait, and are written later', async () => {
+  const failed = Promise.withResolvers<void>()
+  const written = Promise.withResolvers<readonly Visit[]>()
+  let working = false
+  const { recorder, errors } = start({
+    intervalMs: 5,
+    async record(visits) {
+      if (working) return written.resolve(visits)
+      failed.resolve()
+      throw new Error('the database is away')
+    },
   })
+  recorder.add(opened(0))
+  await failed.promise
+  working = true
+  recorder.add(opened(1))
 
-  test('that cannot be written wait, and are written later', async () => {
-    const failed = Promise.withResolvers<void>()
-    const written = Promise.withResolvers<readonly Visit[]>()
-    let working = false
-    const { recorder, errors } = start({
-      intervalMs: 5,
-      async record(visits) {
-        if (working) return written.resolve(visits)
-        failed.resolve()
-        throw new Error('the database is away')
-      },
-    })
-    recorder.add(opened(0))
-    await failed.promise
-    working = true
-    recorder.add(opened(1))
+  expect(await written.promise).toEqual([opened(0), opened(1)])
+  await recorder.stop()
+  expect(errors).toEqual([new Error('the database is away')])
+})
 
-    expect(await written.promise).toEqual([opened(0), opened(1)])
-    await recorder.stop()
-    expect(errors).toEqual([new Error('the database is away')])
-  })
+test('visits that cannot be written at the end are dropped, and counted', async () => {
+  const record = () => Promise.reject(new Error('the database is away'))
+  const { recorder, errors, dropped } = start({ record })
+  recorder.add(opened(0))
+  recorder.add(opened(1))
+  await recorder.stop()
 
-  test('that cannot be written at the end are dropped, and counted', async () => {
-    const record = () => Promise.reject(new Error('the database is away'))
-    const { recorder, errors, dropped } = start({ record })
-    recorder.add(opened(0))
-    recorder.add(opened(1))
-    await recorder.stop()
-
-    expect(errors).toEqual([new Error('the database is away')])
-    expect(dropped).toEqual([2])
-  })
+  expect(errors).toEqual([new Error('the database is away')])
+  expect(dropped).toEqual([2])
 })
 
 test('a link that is followed sooner than a person can read makes an automated click, an open does not', async () => {

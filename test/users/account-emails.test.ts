@@ -78,262 +78,258 @@ function operator() {
   return createUserOperatorService({ clock: service.clock, serviceUrl: () => service.url })
 }
 
-describe('a reset by email', () => {
-  test('sets a new password once, ends all sessions, and verifies the address', async () => {
-    const person = await signUp(service)
-    expect((await askFor(person.email.toUpperCase())).status).toBe(202)
-    const token = await tokenSentTo(person.email)
-    expect((await accept({ token, password: newPassword })).status).toBe(201)
-    expect((await person.send('GET', '/v1/session')).status).toBe(401)
-    expect((await signIn(service, { email: person.email, password: newPassword })).status).toBe(201)
-    expect((await accept({ token, password: newPassword })).status).toBe(404)
-    const users = await operator().list(service.database.db)
-    expect(users.find(({ id }) => id === person.userId)?.emailVerifiedAt).toBe(time.clock.now().toISOString())
-  })
-
-  test('is answered in the same words, with the same headers, for an address without a user', async () => {
-    const { email } = await signUp(service)
-    const toldBy = ({ status, text, headers }: Answer) => ({ status, text, names: Object.keys(headers).toSorted() })
-    const [known, unknown] = [await askFor(email), await askFor('nobody@example.com')]
-    expect(toldBy(unknown)).toEqual(toldBy(known))
-    await tokenSentTo(email)
-    await untilIdle()
-    expect(messagesTo('nobody@example.com')).toEqual([])
-    const rows = await service.database.db.selectFrom('account_emails').select('email').execute()
-    expect(rows.map(({ email: kept }) => kept)).not.toContain('nobody@example.com')
-  })
-
-  test('is answered without looking for the user, so that its time does not tell of one', async () => {
-    const { email } = await signUp(service)
-    const { db } = service.database
-    await db.transaction().execute(async (trx) => {
-      await sql`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`.execute(trx)
-      expect((await askFor(email)).status).toBe(202)
-    })
-    await tokenSentTo(email)
-  })
-
-  test('stands in the database with no token, neither before nor after it is sent', async () => {
-    const { email } = await signUp(service)
-    await askFor(email)
-    const token = await tokenSentTo(email)
-    const { rows: tables } = await sql<{ name: string }>`
-      SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname IN ('public', 'pgboss')
-    `.execute(service.database.db)
-    for (const { name } of tables) {
-      const { rows } = await sql<{ row: string }>`SELECT t::text AS row FROM ${sql.raw(name)} t`.execute(
-        service.database.db,
-      )
-      expect(rows.filter(({ row }) => row.includes(token))).toEqual([])
-    }
-    expect((await lookUp(token)).status).toBe(200)
-  })
-
-  test('asked for again within 10 minutes sends nothing, and the link of the first email still works', async () => {
-    const { email } = await signUp(service)
-    await askFor(email)
-    const first = await tokenSentTo(email)
-    await time.advance(10 * minuteMs - 1)
-    await askFor(email)
-    await untilIdle()
-    expect(messagesTo(email)).toHaveLength(1)
-    expect((await lookUp(first)).status).toBe(200)
-    await time.advance(1)
-    await askFor(email)
-    const second = await tokenSentTo(email, 2)
-    expect((await lookUp(first)).status).toBe(404)
-    await time.advance(60 * minuteMs)
-    expect((await lookUp(second)).status).toBe(404)
-  })
-
-  test('leaves a link of the command line alone until one of both is used', async () => {
-    const { email } = await signUp(service)
-    const { link } = await operator().resetPassword(service.database.db, email)
-    const byOperator = link.slice(link.indexOf('#token=') + 7)
-    await askFor(email)
-    const token = await tokenSentTo(email)
-    expect((await lookUp(byOperator)).status).toBe(200)
-    expect((await accept({ token, password: newPassword })).status).toBe(201)
-    expect((await lookUp(byOperator)).status).toBe(404)
-  })
-
-  test('has a link to this service, whatever host the request names', async () => {
-    const { email } = await signUp(service)
-    const headers = { ...pageHeaders('http://evil.example'), host: 'evil.example', 'x-forwarded-host': 'evil.example' }
-    expect((await open('/v1/password-resets', { email }, headers)).status).toBe(202)
-    await tokenSentTo(email)
-    expect(messagesTo(email)[0]?.data.toString()).not.toContain('evil.example')
-  })
-
-  test('can be asked for 10 times in an hour by one client, for whatever addresses', async () => {
-    for (let request = 0; request < 10; request += 1)
-      expect((await askFor(`nobody-${request}@example.com`)).status).toBe(202)
-    const refused = await askFor('nobody-11@example.com')
-    expect([refused.status, Number(refused.headers['retry-after'])]).toEqual([429, expect.any(Number)])
-    await time.advance(60 * minuteMs)
-    expect((await askFor('nobody-11@example.com')).status).toBe(202)
-    await untilIdle()
-  })
-
-  test('that the server puts off is tried again with another token, and only the last one works', async () => {
-    const { email } = await signUp(service)
-    let tries = 0
-    relay.at('message', () => {
-      tries += 1
-      return tries === 1 ? '451 4.3.0 try again later' : undefined
-    })
-    await askFor(email)
-    await until(() => expect(service.logged.join()).toContain('an email to a user was not taken'))
-    await until(async () => {
-      const [job] = await jobs()
-      expect(job?.due_at).toEqual(new Date(time.clock.now().getTime() + 10_000))
-    })
-    const { db } = service.database
-    const hashes = async () => db.selectFrom('user_links').select('token_hash').where('by_email', '=', true).execute()
-    const before = await hashes()
-    await time.advance(10_000)
-    const token = await tokenSentTo(email)
-    expect(tries).toBe(2)
-    expect(await hashes()).not.toEqual(before)
-    expect((await lookUp(token)).status).toBe(200)
-    relay.at('message', () => undefined)
-    await untilIdle()
-  })
-
-  test('that waited for a worker for more than an hour is not sent', async () => {
-    const { email } = await signUp(service)
-    const asked = new Date(time.clock.now().getTime() - 60 * minuteMs - 1)
-    await service.database.db
-      .insertInto('account_emails')
-      .values({ kind: 'password_reset', account_id: null, link_id: null, email, created_at: asked, due_at: asked })
-      .execute()
-    await untilIdle()
-    expect(messagesTo(email)).toEqual([])
-  })
-
-  test('is refused with 422 where the service sends no email to its users', async () => {
-    await using without = await startTestService({ beside: service, time, roles: { worker: false } })
-    for (const email of [(await signUp(service)).email, 'nobody@example.com']) {
-      const answer = await without.client.send('POST', '/v1/password-resets', {
-        key: null,
-        headers: pageHeaders(without.url),
-        json: { email },
-      })
-      expect(answer).toMatchObject({ status: 422, body: { error: { code: 'account_email_off' } } })
-      expect(answer.text).toContain('users reset-password')
-    }
-    expect(await jobs()).toEqual([])
-  })
+test('a reset by email sets a new password once, ends all sessions, and verifies the address', async () => {
+  const person = await signUp(service)
+  expect((await askFor(person.email.toUpperCase())).status).toBe(202)
+  const token = await tokenSentTo(person.email)
+  expect((await accept({ token, password: newPassword })).status).toBe(201)
+  expect((await person.send('GET', '/v1/session')).status).toBe(401)
+  expect((await signIn(service, { email: person.email, password: newPassword })).status).toBe(201)
+  expect((await accept({ token, password: newPassword })).status).toBe(404)
+  const users = await operator().list(service.database.db)
+  expect(users.find(({ id }) => id === person.userId)?.emailVerifiedAt).toBe(time.clock.now().toISOString())
 })
 
-describe('an invitation by email', () => {
-  test('shows its link to no other person, and verifies the address of who accepts it', async () => {
-    const owner = await signUp(service)
-    const email = 'invited-by-email@example.com'
-    const made = await inviteByApi(owner, email)
-    expect(made).toMatchObject({ status: 201, body: { email, emailStatus: 'queued', link: null } })
-    const token = await tokenSentTo(email)
-    const [message] = messagesTo(email)
-    expect(message?.mailFrom).toBe('account@mail.example.com')
-    expect(message?.data.toString()).toMatch(/^From: Postern <account@mail\.example\.com>\r\n/)
-    expect(message?.data.toString()).toContain('Auto-Submitted: auto-generated')
-    await until(async () => {
-      const { body } = await owner.send('GET', '/v1/invitations')
-      expect(Object(body).data[0]).toMatchObject({ email, emailStatus: 'sent' })
+test('a reset by email is answered in the same words, with the same headers, for an address without a user', async () => {
+  const { email } = await signUp(service)
+  const toldBy = ({ status, text, headers }: Answer) => ({ status, text, names: Object.keys(headers).toSorted() })
+  const [known, unknown] = [await askFor(email), await askFor('nobody@example.com')]
+  expect(toldBy(unknown)).toEqual(toldBy(known))
+  await tokenSentTo(email)
+  await untilIdle()
+  expect(messagesTo('nobody@example.com')).toEqual([])
+  const rows = await service.database.db.selectFrom('account_emails').select('email').execute()
+  expect(rows.map(({ email: kept }) => kept)).not.toContain('nobody@example.com')
+})
+
+test('a reset by email is answered without looking for the user, so that its time does not tell of one', async () => {
+  const { email } = await signUp(service)
+  const { db } = service.database
+  await db.transaction().execute(async (trx) => {
+    await sql`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    expect((await askFor(email)).status).toBe(202)
+  })
+  await tokenSentTo(email)
+})
+
+test('a reset by email stands in the database with no token, neither before nor after it is sent', async () => {
+  const { email } = await signUp(service)
+  await askFor(email)
+  const token = await tokenSentTo(email)
+  const { rows: tables } = await sql<{ name: string }>`
+      SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname IN ('public', 'pgboss')
+    `.execute(service.database.db)
+  for (const { name } of tables) {
+    const { rows } = await sql<{ row: string }>`SELECT t::text AS row FROM ${sql.raw(name)} t`.execute(
+      service.database.db,
+    )
+    expect(rows.filter(({ row }) => row.includes(token))).toEqual([])
+  }
+  expect((await lookUp(token)).status).toBe(200)
+})
+
+test('a reset by email asked for again within 10 minutes sends nothing, and the link of the first email still works', async () => {
+  const { email } = await signUp(service)
+  await askFor(email)
+  const first = await tokenSentTo(email)
+  await time.advance(10 * minuteMs - 1)
+  await askFor(email)
+  await untilIdle()
+  expect(messagesTo(email)).toHaveLength(1)
+  expect((await lookUp(first)).status).toBe(200)
+  await time.advance(1)
+  await askFor(email)
+  const second = await tokenSentTo(email, 2)
+  expect((await lookUp(first)).status).toBe(404)
+  await time.advance(60 * minuteMs)
+  expect((await lookUp(second)).status).toBe(404)
+})
+
+test('a reset by email leaves a link of the command line alone until one of both is used', async () => {
+  const { email } = await signUp(service)
+  const { link } = await operator().resetPassword(service.database.db, email)
+  const byOperator = link.slice(link.indexOf('#token=') + 7)
+  await askFor(email)
+  const token = await tokenSentTo(email)
+  expect((await lookUp(byOperator)).status).toBe(200)
+  expect((await accept({ token, password: newPassword })).status).toBe(201)
+  expect((await lookUp(byOperator)).status).toBe(404)
+})
+
+test('a reset by email has a link to this service, whatever host the request names', async () => {
+  const { email } = await signUp(service)
+  const headers = { ...pageHeaders('http://evil.example'), host: 'evil.example', 'x-forwarded-host': 'evil.example' }
+  expect((await open('/v1/password-resets', { email }, headers)).status).toBe(202)
+  await tokenSentTo(email)
+  expect(messagesTo(email)[0]?.data.toString()).not.toContain('evil.example')
+})
+
+test('a reset by email can be asked for 10 times in an hour by one client, for whatever addresses', async () => {
+  for (let request = 0; request < 10; request += 1)
+    expect((await askFor(`nobody-${request}@example.com`)).status).toBe(202)
+  const refused = await askFor('nobody-11@example.com')
+  expect([refused.status, Number(refused.headers['retry-after'])]).toEqual([429, expect.any(Number)])
+  await time.advance(60 * minuteMs)
+  expect((await askFor('nobody-11@example.com')).status).toBe(202)
+  await untilIdle()
+})
+
+test('a reset by email that the server puts off is tried again with another token, and only the last one works', async () => {
+  const { email } = await signUp(service)
+  let tries = 0
+  relay.at('message', () => {
+    tries += 1
+    return tries === 1 ? '451 4.3.0 try again later' : undefined
+  })
+  await askFor(email)
+  await until(() => expect(service.logged.join()).toContain('an email to a user was not taken'))
+  await until(async () => {
+    const [job] = await jobs()
+    expect(job?.due_at).toEqual(new Date(time.clock.now().getTime() + 10_000))
+  })
+  const { db } = service.database
+  const hashes = async () => db.selectFrom('user_links').select('token_hash').where('by_email', '=', true).execute()
+  const before = await hashes()
+  await time.advance(10_000)
+  const token = await tokenSentTo(email)
+  expect(tries).toBe(2)
+  expect(await hashes()).not.toEqual(before)
+  expect((await lookUp(token)).status).toBe(200)
+  relay.at('message', () => undefined)
+  await untilIdle()
+})
+
+test('a reset by email that waited for a worker for more than an hour is not sent', async () => {
+  const { email } = await signUp(service)
+  const asked = new Date(time.clock.now().getTime() - 60 * minuteMs - 1)
+  await service.database.db
+    .insertInto('account_emails')
+    .values({ kind: 'password_reset', account_id: null, link_id: null, email, created_at: asked, due_at: asked })
+    .execute()
+  await untilIdle()
+  expect(messagesTo(email)).toEqual([])
+})
+
+test('a reset by email is refused with 422 where the service sends no email to its users', async () => {
+  await using without = await startTestService({ beside: service, time, roles: { worker: false } })
+  for (const email of [(await signUp(service)).email, 'nobody@example.com']) {
+    const answer = await without.client.send('POST', '/v1/password-resets', {
+      key: null,
+      headers: pageHeaders(without.url),
+      json: { email },
     })
-    const answer = await accept({ token, name: 'Grace Hopper', password: goodPassword })
-    expect(answer.status).toBe(201)
-    const { userId } = personOf(service, { email, answer })
-    const { body } = await owner.send('GET', '/v1/members?limit=100')
-    const verifiedAt = (id: string) =>
-      Object(body).data.find((member: { userId: string }) => member.userId === id).emailVerifiedAt
-    expect(verifiedAt(userId)).toBe(time.clock.now().toISOString())
-    // Whose link was shown on the command line.
-    expect(verifiedAt(owner.userId)).toBeNull()
-  })
+    expect(answer).toMatchObject({ status: 422, body: { error: { code: 'account_email_off' } } })
+    expect(answer.text).toContain('users reset-password')
+  }
+  expect(await jobs()).toEqual([])
+})
 
-  test('of a user who is there verifies their address too', async () => {
-    const [owner, person] = [await signUp(service), await signUp(service)]
-    await service.database.db.deleteFrom('memberships').where('user_id', '=', person.userId).execute()
-    await inviteByApi(owner, person.email)
-    const token = await tokenSentTo(person.email)
-    expect((await accept({ token, password: goodPassword })).status).toBe(201)
-    const info = await operator().find(service.database.db, person.email)
-    expect(info.emailVerifiedAt).not.toBeNull()
+test('an invitation by email shows its link to no other person, and verifies the address of who accepts it', async () => {
+  const owner = await signUp(service)
+  const email = 'invited-by-email@example.com'
+  const made = await inviteByApi(owner, email)
+  expect(made).toMatchObject({ status: 201, body: { email, emailStatus: 'queued', link: null } })
+  const token = await tokenSentTo(email)
+  const [message] = messagesTo(email)
+  expect(message?.mailFrom).toBe('account@mail.example.com')
+  expect(message?.data.toString()).toMatch(/^From: Postern <account@mail\.example\.com>\r\n/)
+  expect(message?.data.toString()).toContain('Auto-Submitted: auto-generated')
+  await until(async () => {
+    const { body } = await owner.send('GET', '/v1/invitations')
+    expect(Object(body).data[0]).toMatchObject({ email, emailStatus: 'sent' })
   })
+  const answer = await accept({ token, name: 'Grace Hopper', password: goodPassword })
+  expect(answer.status).toBe(201)
+  const { userId } = personOf(service, { email, answer })
+  const { body } = await owner.send('GET', '/v1/members?limit=100')
+  const verifiedAt = (id: string) =>
+    Object(body).data.find((member: { userId: string }) => member.userId === id).emailVerifiedAt
+  expect(verifiedAt(userId)).toBe(time.clock.now().toISOString())
+  // Whose link was shown on the command line.
+  expect(verifiedAt(owner.userId)).toBeNull()
+})
 
-  test('that is taken back while it waits is not sent', async () => {
-    const owner = await signUp(service)
-    const email = 'taken-back@example.com'
-    relay.at('rcpt', ({ argument }) => (argument.includes(email) ? '451 4.7.1 later' : undefined))
-    const { body } = await inviteByApi(owner, email)
-    await until(async () => expect((await jobs())[0]?.due_at).toEqual(new Date(time.clock.now().getTime() + 10_000)))
-    expect((await owner.send('DELETE', `/v1/invitations/${Object(body).id}`)).status).toBe(204)
-    relay.at('rcpt', () => undefined)
-    await time.advance(2 * minuteMs)
-    await untilIdle()
-    expect(messagesTo(email)).toEqual([])
-  })
+test('an invitation by email of a user who is there verifies their address too', async () => {
+  const [owner, person] = [await signUp(service), await signUp(service)]
+  await service.database.db.deleteFrom('memberships').where('user_id', '=', person.userId).execute()
+  await inviteByApi(owner, person.email)
+  const token = await tokenSentTo(person.email)
+  expect((await accept({ token, password: goodPassword })).status).toBe(201)
+  const info = await operator().find(service.database.db, person.email)
+  expect(info.emailVerifiedAt).not.toBeNull()
+})
 
-  test('says so when the address is refused, and is not tried again', async () => {
-    const owner = await signUp(service)
-    const email = 'refused@example.com'
-    relay.at('rcpt', ({ argument }) => (argument.includes(email) ? '550 5.1.1 no such user' : undefined))
-    await inviteByApi(owner, email)
-    await until(async () => {
-      const { body } = await owner.send('GET', '/v1/invitations')
-      expect(Object(body).data[0]).toMatchObject({ email, emailStatus: 'failed' })
-    })
-    await untilIdle()
-    relay.at('rcpt', () => undefined)
-  })
+test('an invitation by email that is taken back while it waits is not sent', async () => {
+  const owner = await signUp(service)
+  const email = 'taken-back@example.com'
+  relay.at('rcpt', ({ argument }) => (argument.includes(email) ? '451 4.7.1 later' : undefined))
+  const { body } = await inviteByApi(owner, email)
+  await until(async () => expect((await jobs())[0]?.due_at).toEqual(new Date(time.clock.now().getTime() + 10_000)))
+  expect((await owner.send('DELETE', `/v1/invitations/${Object(body).id}`)).status).toBe(204)
+  relay.at('rcpt', () => undefined)
+  await time.advance(2 * minuteMs)
+  await untilIdle()
+  expect(messagesTo(email)).toEqual([])
+})
 
-  test('is given up after a day', async () => {
-    const owner = await signUp(service)
-    const email = 'greylisted@example.com'
-    relay.at('rcpt', ({ argument }) => (argument.includes(email) ? '451 4.7.1 later' : undefined))
-    await inviteByApi(owner, email)
-    const { db } = service.database
-    const nextTry = new Date(time.clock.now().getTime() + 10_000)
-    await until(async () => expect((await jobs())[0]?.due_at).toEqual(nextTry))
-    // The next attempt is then the last one within a day.
-    const created_at = new Date(nextTry.getTime() - 24 * 60 * minuteMs + 1_000)
-    await db.updateTable('account_emails').set({ created_at }).where('email', '=', email).execute()
-    await time.advance(10_000)
-    await untilIdle()
+test('an invitation by email says so when the address is refused, and is not tried again', async () => {
+  const owner = await signUp(service)
+  const email = 'refused@example.com'
+  relay.at('rcpt', ({ argument }) => (argument.includes(email) ? '550 5.1.1 no such user' : undefined))
+  await inviteByApi(owner, email)
+  await until(async () => {
     const { body } = await owner.send('GET', '/v1/invitations')
     expect(Object(body).data[0]).toMatchObject({ email, emailStatus: 'failed' })
-    relay.at('rcpt', () => undefined)
   })
+  await untilIdle()
+  relay.at('rcpt', () => undefined)
+})
 
-  test('goes to one address 5 times a day, and out of one account 200 times', async () => {
-    const owner = await signUp(service)
-    const email = 'bombed@example.com'
-    for (let round = 0; round < 5; round += 1) expect((await inviteByApi(owner, email)).status).toBe(201)
-    expect(await inviteByApi(owner, email)).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } })
-    const { db } = service.database
-    const { accountId } = service
-    await sql`
+test('an invitation by email is given up after a day', async () => {
+  const owner = await signUp(service)
+  const email = 'greylisted@example.com'
+  relay.at('rcpt', ({ argument }) => (argument.includes(email) ? '451 4.7.1 later' : undefined))
+  await inviteByApi(owner, email)
+  const { db } = service.database
+  const nextTry = new Date(time.clock.now().getTime() + 10_000)
+  await until(async () => expect((await jobs())[0]?.due_at).toEqual(nextTry))
+  // The next attempt is then the last one within a day.
+  const created_at = new Date(nextTry.getTime() - 24 * 60 * minuteMs + 1_000)
+  await db.updateTable('account_emails').set({ created_at }).where('email', '=', email).execute()
+  await time.advance(10_000)
+  await untilIdle()
+  const { body } = await owner.send('GET', '/v1/invitations')
+  expect(Object(body).data[0]).toMatchObject({ email, emailStatus: 'failed' })
+  relay.at('rcpt', () => undefined)
+})
+
+test('an invitation by email goes to one address 5 times a day, and out of one account 200 times', async () => {
+  const owner = await signUp(service)
+  const email = 'bombed@example.com'
+  for (let round = 0; round < 5; round += 1) expect((await inviteByApi(owner, email)).status).toBe(201)
+  expect(await inviteByApi(owner, email)).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } })
+  const { db } = service.database
+  const { accountId } = service
+  await sql`
       INSERT INTO account_emails (kind, account_id, link_id, email, created_at)
       SELECT 'invitation', ${accountId}, 'link', 'x@example.com', ${time.clock.now()} FROM generate_series(1, 200)
     `.execute(db)
-    expect((await inviteByApi(owner, 'beyond@example.com')).status).toBe(409)
-    const { body } = await owner.send('GET', '/v1/invitations')
-    expect(JSON.stringify(body)).not.toContain('beyond@example.com')
-    await time.advance(24 * 60 * minuteMs + 1)
-    expect((await inviteByApi(owner, 'beyond@example.com')).status).toBe(201)
-    await untilIdle()
-    await sql`DELETE FROM account_emails`.execute(db)
-  })
+  expect((await inviteByApi(owner, 'beyond@example.com')).status).toBe(409)
+  const { body } = await owner.send('GET', '/v1/invitations')
+  expect(JSON.stringify(body)).not.toContain('beyond@example.com')
+  await time.advance(24 * 60 * minuteMs + 1)
+  expect((await inviteByApi(owner, 'beyond@example.com')).status).toBe(201)
+  await untilIdle()
+  await sql`DELETE FROM account_emails`.execute(db)
+})
 
-  test('is no email of the account: no email, event or captured message of it', async () => {
-    const owner = await signUp(service)
-    await inviteByApi(owner, 'not-counted@example.com')
-    await tokenSentTo('not-counted@example.com')
-    expect((await service.client.succeed(contract.emails.list, { query: {} })).data).toEqual([])
-    expect((await service.client.succeed(contract.events.list, { query: {} })).data).toEqual([])
-    expect((await service.client.succeed(contract.capturedMessages.list, { query: {} })).data).toEqual([])
-  })
+test('an invitation by email is no email of the account: no email, event or captured message of it', async () => {
+  const owner = await signUp(service)
+  await inviteByApi(owner, 'not-counted@example.com')
+  await tokenSentTo('not-counted@example.com')
+  expect((await service.client.succeed(contract.emails.list, { query: {} })).data).toEqual([])
+  expect((await service.client.succeed(contract.events.list, { query: {} })).data).toEqual([])
+  expect((await service.client.succeed(contract.capturedMessages.list, { query: {} })).data).toEqual([])
 })
 
 test('emails to users that are due are claimed in turn, one of each account at a time', async () => {

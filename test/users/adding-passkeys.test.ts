@@ -35,7 +35,7 @@ describe('adding a passkey', () => {
     shared = await signUp(service)
   })
 
-  test('asks for the password, and counts wrong ones', async () => {
+  test('adding a passkey asks for the password, and counts wrong ones', async () => {
     const person = await signUp(service)
     const ask = (json: object) => statusOf(person.send('POST', '/v1/user/passkeys/options', { json }))
     expect(await ask({})).toBe(401)
@@ -44,7 +44,7 @@ describe('adding a passkey', () => {
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
   })
 
-  test('asks a user with a second factor for a code too', async () => {
+  test('adding a passkey asks a user with a second factor for a code too', async () => {
     const person = await signUp(service)
     const code = await enableTotp(person, time)
     const ask = (more: object) =>
@@ -54,7 +54,7 @@ describe('adding a passkey', () => {
     expect(await statusOf(ask({ code: code() }))).toBe(200)
   })
 
-  test('takes a user without a password who has just signed in, and no other', async () => {
+  test('adding a passkey takes a user without a password who has just signed in, and no other', async () => {
     const person = await signUp(service)
     await service.database.db
       .updateTable('users')
@@ -70,7 +70,7 @@ describe('adding a passkey', () => {
     expect(await statusOf(signIn(service, { email: person.email }))).toBe(401)
   })
 
-  test('names the passkeys that the user has, so that a browser adds none twice', async () => {
+  test('adding a passkey names the passkeys that the user has, so that a browser adds none twice', async () => {
     const person = await signUp(service)
     await addPasskey(service, person)
     const { excludeCredentials, rp, user } = await optionsFor(person)
@@ -85,12 +85,12 @@ describe('adding a passkey', () => {
     ['another purpose', { type: 'webauthn.get' }],
     ['another challenge', { challenge: 'AAAA' }],
     ['an authenticator that has not verified its user', { isVerified: false }],
-  ])('is refused for %s', async (_, deviation) => {
+  ])('adding a passkey is refused for %s', async (_, deviation) => {
     expect(await statusOf(tryToAdd(shared, createAuthenticator({ origin }), deviation))).toBe(401)
     expect(await passkeysOf(shared)).toEqual([])
   })
 
-  test('is refused with the options of another user, of another session, and after five minutes', async () => {
+  test('adding a passkey is refused with the options of another user, of another session, and after five minutes', async () => {
     const [person, other] = [await signUp(service), await signUp(service)]
     const elsewhere = personOf(service, { email: person.email, answer: await signIn(service, { email: person.email }) })
     const add = async (options: Awaited<ReturnType<typeof optionsFor>>) => {
@@ -105,7 +105,7 @@ describe('adding a passkey', () => {
     expect(await add(await optionsFor(person))).toBe(201)
   })
 
-  test('is refused when the password was changed since it was proved', async () => {
+  test('adding a passkey is refused when the password was changed since it was proved', async () => {
     const person = await signUp(service)
     const options = await optionsFor(person)
     const password = { current: goodPassword, new: 'another battery staple' }
@@ -118,7 +118,7 @@ describe('adding a passkey', () => {
     expect(await statusOf(again.send('POST', '/v1/user/passkeys', { json }))).toBe(401)
   })
 
-  test('with the same answer again does not bring back a passkey that was removed', async () => {
+  test('adding a passkey with the same answer again does not bring back a passkey that was removed', async () => {
     const person = await signUp(service)
     const json = { name: 'Laptop', ...createAuthenticator({ origin }).create(await optionsFor(person)) }
     const added = await person.send('POST', '/v1/user/passkeys', { json })
@@ -127,7 +127,7 @@ describe('adding a passkey', () => {
     expect(await passkeysOf(person)).toEqual([])
   })
 
-  test('refuses a credential that is stored already, for another user too', async () => {
+  test('adding a passkey refuses a credential that is stored already, for another user too', async () => {
     const [person, other] = [await signUp(service), await signUp(service)]
     const authenticator = createAuthenticator({ origin })
     expect(await statusOf(tryToAdd(person, authenticator))).toBe(201)
@@ -135,7 +135,7 @@ describe('adding a passkey', () => {
     expect(await statusOf(tryToAdd(other, authenticator))).toBe(409)
   })
 
-  test('does not look at an attestation, so that nothing in it is fetched or trusted', async () => {
+  test('adding a passkey does not look at an attestation, so that nothing in it is fetched or trusted', async () => {
     const person = await signUp(service)
     for (const fmt of ['packed', 'tpm', 'apple', 'fido-u2f', 'android-safetynet', 'unheard-of']) {
       const attestation = { fmt, attStmt: new Map([['x5c', [Buffer.from('no certificate')]]]) }
@@ -146,12 +146,12 @@ describe('adding a passkey', () => {
   test.each([
     [1_023, 201],
     [1_024, 401],
-  ])('takes an id of up to 1,023 bytes: %i', async (idBytes, status) => {
+  ])('adding a passkey takes an id of up to 1,023 bytes: %i', async (idBytes, status) => {
     const person = await signUp(service)
     expect(await statusOf(tryToAdd(person, createAuthenticator({ origin, idBytes })))).toBe(status)
   })
 
-  test('takes no attestation object that is not one', async () => {
+  test('adding a passkey takes no attestation object that is not one', async () => {
     const person = await signUp(service)
     const json = { name: 'Laptop', ...createAuthenticator({ origin }).create(await optionsFor(person)) }
     for (const attestationObject of ['AAAA', 'gYGB'.repeat(2_500), 'v'.repeat(10_000)]) {
@@ -160,7 +160,7 @@ describe('adding a passkey', () => {
     }
   })
 
-  test(`stops at ${maxPasskeys} passkeys, also when two are added at once`, async () => {
+  test(`adding a passkey stops at ${maxPasskeys} passkeys, also when two are added at once`, async () => {
     const person = await signUp(service)
     await addPasskey(service, person)
     const { db } = service.database

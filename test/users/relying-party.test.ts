@@ -20,7 +20,7 @@ describe('the relying party of passkeys', () => {
     ['http://[::1]:3000', 'localhost', 'http://localhost:3000', true],
     ['http://localhost:3000', 'localhost', 'http://localhost:3000', true],
     ['http://192.0.2.1:3000', '192.0.2.1', 'http://192.0.2.1:3000', false],
-  ])('without PUBLIC_URL, listening on %s: %s', (url, id, origin, isUsable) => {
+  ])('the relying party of passkeys without PUBLIC_URL, listening on %s: %s', (url, id, origin, isUsable) => {
     expect(relyingPartyOf(null, url)).toEqual({ id, origin, isUsable })
   })
 })

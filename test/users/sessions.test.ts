@@ -19,147 +19,143 @@ async function signInAgain(person: Person): Promise<Person> {
   return personOf(service, { email: person.email, answer: await signIn(service, { email: person.email }) })
 }
 
-describe('a session', () => {
-  test('says who is signed in, and where with which permissions', async () => {
-    const person = await signUp(service, { role: 'viewer' })
-    const { status, body } = await person.send('GET', '/v1/session')
-    expect(status).toBe(200)
-    expect(body).toMatchObject({
-      user: { id: person.userId, email: person.email, hasTotp: false, isOperator: false },
-      accounts: [{ id: service.accountId, role: 'viewer' }],
-    })
-    expect(Object(body).accounts[0].permissions).not.toContain('api_keys:read')
+test('a session says who is signed in, and where with which permissions', async () => {
+  const person = await signUp(service, { role: 'viewer' })
+  const { status, body } = await person.send('GET', '/v1/session')
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    user: { id: person.userId, email: person.email, hasTotp: false, isOperator: false },
+    accounts: [{ id: service.accountId, role: 'viewer' }],
   })
-
-  test('works on the routes that take keys, in the account and mode that it names', async () => {
-    const person = await signUp(service, { role: 'developer' })
-    const json = { url: 'https://example.com/hooks', events: ['email.sent'] }
-    const made = await person.send('POST', '/v1/webhooks', { json, headers: { 'x-postern-mode': 'test' } })
-    expect(made.status).toBe(201)
-    const path = `/v1/webhooks/${Object(made.body).id}`
-    expect((await person.send('GET', path, { headers: { 'x-postern-mode': 'test' } })).status).toBe(200)
-    expect((await person.send('GET', path)).status).toBe(404)
-    expect((await service.client.send('GET', path, { key: service.keys.test })).status).toBe(200)
-  })
-
-  test.each([
-    ['no account', { 'x-postern-account': '' }, 404],
-    ['an account that is none', { 'x-postern-account': 'acc_1' }, 404],
-    ['another mode', { 'x-postern-mode': 'both' }, 400],
-  ])('is refused with %s', async (_, headers, status) => {
-    const person = await signUp(service)
-    expect((await person.send('GET', '/v1/members', { headers })).status).toBe(status)
-  })
-
-  test('ends when it is not used for 7 days', async () => {
-    const person = await signUp(service)
-    await time.advance(7 * dayMs - 60_000)
-    expect((await person.send('GET', '/v1/session')).status).toBe(200)
-    await time.advance(7 * dayMs - 60_000)
-    expect((await person.send('GET', '/v1/session')).status).toBe(200)
-    await time.advance(7 * dayMs)
-    expect((await person.send('GET', '/v1/session')).status).toBe(401)
-  })
-
-  test('is not used by requests of a page that nobody touches, which it answers while it lasts', async () => {
-    const person = await signUp(service)
-    const headers = { 'x-postern-unattended': '1' }
-    for (let day = 1; day < 7; day += 1) {
-      await time.advance(dayMs)
-      expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(200)
-    }
-    await time.advance(dayMs)
-    expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(401)
-  })
-
-  test('is used by a request that changes something, whatever it says of its page', async () => {
-    const person = await signUp(service)
-    await time.advance(6 * dayMs)
-    const headers = { 'x-postern-unattended': '1' }
-    expect((await person.send('PATCH', '/v1/user', { headers, json: { name: 'Ada' } })).status).toBe(200)
-    await time.advance(6 * dayMs)
-    expect((await person.send('GET', '/v1/session')).status).toBe(200)
-  })
-
-  test('ends after 30 days however often it is used', async () => {
-    const person = await signUp(service)
-    for (let day = 0; day < 29; day += 1) {
-      await time.advance(dayMs)
-      expect((await person.send('GET', '/v1/session')).status).toBe(200)
-    }
-    await time.advance(dayMs)
-    expect((await person.send('GET', '/v1/session')).status).toBe(401)
-  })
-
-  test('ends at once when its user signs out, and the cookie goes', async () => {
-    const person = await signUp(service)
-    const answer = await person.send('DELETE', '/v1/session')
-    expect(answer.status).toBe(204)
-    expect(answer.headers['set-cookie']).toMatch(/^postern_session=; .*Max-Age=0/)
-    expect((await person.send('GET', '/v1/session')).status).toBe(401)
-  })
-
-  test('is listed for its user alone, and another one can end it', async () => {
-    const [first, stranger] = [await signUp(service), await signUp(service)]
-    const second = await signInAgain(first)
-    const { body } = await second.send('GET', '/v1/sessions')
-    const { data } = Object(body)
-    expect(data).toHaveLength(2)
-    expect(data.map(({ isCurrent }: { isCurrent: boolean }) => isCurrent)).toEqual([true, false])
-    const path = `/v1/sessions/${data[1].id}`
-    expect((await stranger.send('DELETE', path)).status).toBe(404)
-    expect((await first.send('GET', '/v1/session')).status).toBe(200)
-    expect((await second.send('DELETE', path)).status).toBe(204)
-    expect((await first.send('GET', '/v1/session')).status).toBe(401)
-  })
-
-  test('ends all others of its user, and none of anybody else', async () => {
-    const [first, stranger] = [await signUp(service), await signUp(service)]
-    const second = await signInAgain(first)
-    expect((await second.send('DELETE', '/v1/sessions')).status).toBe(204)
-    const statuses = [first, second, stranger].map(async (one) => (await one.send('GET', '/v1/session')).status)
-    expect(await Promise.all(statuses)).toEqual([401, 200, 200])
-  })
-
-  test('has no access any more from the request after its user was removed', async () => {
-    const [owner, person] = [await signUp(service), await signUp(service, { role: 'developer' })]
-    expect((await person.send('GET', '/v1/webhooks')).status).toBe(200)
-    expect((await owner.send('DELETE', `/v1/members/${person.userId}`)).status).toBe(204)
-    expect((await person.send('GET', '/v1/webhooks')).status).toBe(404)
-  })
+  expect(Object(body).accounts[0].permissions).not.toContain('api_keys:read')
 })
 
-describe('a new password', () => {
-  const changed = 'another long password'
+test('a session works on the routes that take keys, in the account and mode that it names', async () => {
+  const person = await signUp(service, { role: 'developer' })
+  const json = { url: 'https://example.com/hooks', events: ['email.sent'] }
+  const made = await person.send('POST', '/v1/webhooks', { json, headers: { 'x-postern-mode': 'test' } })
+  expect(made.status).toBe(201)
+  const path = `/v1/webhooks/${Object(made.body).id}`
+  expect((await person.send('GET', path, { headers: { 'x-postern-mode': 'test' } })).status).toBe(200)
+  expect((await person.send('GET', path)).status).toBe(404)
+  expect((await service.client.send('GET', path, { key: service.keys.test })).status).toBe(200)
+})
 
-  test('ends all other sessions and gives this one a new token', async () => {
-    const first = await signUp(service)
-    const second = await signInAgain(first)
-    const json = { password: { current: goodPassword, new: changed } }
-    const answer = await second.send('PATCH', '/v1/user', { json })
-    expect(answer.status).toBe(200)
-    const renewed = { cookie: `postern_session=${tokenIn(answer)}` }
-    const statuses = [
-      await first.send('GET', '/v1/session'),
-      await second.send('GET', '/v1/session'),
-      await second.send('GET', '/v1/session', { headers: renewed }),
-    ].map(({ status }) => status)
-    expect(statuses).toEqual([401, 401, 200])
-    expect((await signIn(service, { email: first.email })).status).toBe(401)
-    expect((await signIn(service, { email: first.email, password: changed })).status).toBe(201)
-  })
+test.each([
+  ['no account', { 'x-postern-account': '' }, 404],
+  ['an account that is none', { 'x-postern-account': 'acc_1' }, 404],
+  ['another mode', { 'x-postern-mode': 'both' }, 400],
+])('a session is refused with %s', async (_, headers, status) => {
+  const person = await signUp(service)
+  expect((await person.send('GET', '/v1/members', { headers })).status).toBe(status)
+})
 
-  test.each([
-    ['the wrong current one', { current: 'not the password', new: changed }, 401],
-    ['one that is too short', { current: goodPassword, new: 'short' }, 400],
-    ['the email address', { current: goodPassword, new: 'EMAIL' }, 422],
-  ])('is refused with %s', async (_, password, status) => {
-    const person = await signUp(service)
-    const json = { password: { ...password, new: password.new === 'EMAIL' ? person.email : password.new } }
-    expect((await person.send('PATCH', '/v1/user', { json })).status).toBe(status)
+test('a session ends when it is not used for 7 days', async () => {
+  const person = await signUp(service)
+  await time.advance(7 * dayMs - 60_000)
+  expect((await person.send('GET', '/v1/session')).status).toBe(200)
+  await time.advance(7 * dayMs - 60_000)
+  expect((await person.send('GET', '/v1/session')).status).toBe(200)
+  await time.advance(7 * dayMs)
+  expect((await person.send('GET', '/v1/session')).status).toBe(401)
+})
+
+test('a session is not used by requests of a page that nobody touches, which it answers while it lasts', async () => {
+  const person = await signUp(service)
+  const headers = { 'x-postern-unattended': '1' }
+  for (let day = 1; day < 7; day += 1) {
+    await time.advance(dayMs)
+    expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(200)
+  }
+  await time.advance(dayMs)
+  expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(401)
+})
+
+test('a session is used by a request that changes something, whatever it says of its page', async () => {
+  const person = await signUp(service)
+  await time.advance(6 * dayMs)
+  const headers = { 'x-postern-unattended': '1' }
+  expect((await person.send('PATCH', '/v1/user', { headers, json: { name: 'Ada' } })).status).toBe(200)
+  await time.advance(6 * dayMs)
+  expect((await person.send('GET', '/v1/session')).status).toBe(200)
+})
+
+test('a session ends after 30 days however often it is used', async () => {
+  const person = await signUp(service)
+  for (let day = 0; day < 29; day += 1) {
+    await time.advance(dayMs)
     expect((await person.send('GET', '/v1/session')).status).toBe(200)
-    expect((await signIn(service, { email: person.email })).status).toBe(201)
-  })
+  }
+  await time.advance(dayMs)
+  expect((await person.send('GET', '/v1/session')).status).toBe(401)
+})
+
+test('a session ends at once when its user signs out, and the cookie goes', async () => {
+  const person = await signUp(service)
+  const answer = await person.send('DELETE', '/v1/session')
+  expect(answer.status).toBe(204)
+  expect(answer.headers['set-cookie']).toMatch(/^postern_session=; .*Max-Age=0/)
+  expect((await person.send('GET', '/v1/session')).status).toBe(401)
+})
+
+test('a session is listed for its user alone, and another one can end it', async () => {
+  const [first, stranger] = [await signUp(service), await signUp(service)]
+  const second = await signInAgain(first)
+  const { body } = await second.send('GET', '/v1/sessions')
+  const { data } = Object(body)
+  expect(data).toHaveLength(2)
+  expect(data.map(({ isCurrent }: { isCurrent: boolean }) => isCurrent)).toEqual([true, false])
+  const path = `/v1/sessions/${data[1].id}`
+  expect((await stranger.send('DELETE', path)).status).toBe(404)
+  expect((await first.send('GET', '/v1/session')).status).toBe(200)
+  expect((await second.send('DELETE', path)).status).toBe(204)
+  expect((await first.send('GET', '/v1/session')).status).toBe(401)
+})
+
+test('a session ends all others of its user, and none of anybody else', async () => {
+  const [first, stranger] = [await signUp(service), await signUp(service)]
+  const second = await signInAgain(first)
+  expect((await second.send('DELETE', '/v1/sessions')).status).toBe(204)
+  const statuses = [first, second, stranger].map(async (one) => (await one.send('GET', '/v1/session')).status)
+  expect(await Promise.all(statuses)).toEqual([401, 200, 200])
+})
+
+test('a session has no access any more from the request after its user was removed', async () => {
+  const [owner, person] = [await signUp(service), await signUp(service, { role: 'developer' })]
+  expect((await person.send('GET', '/v1/webhooks')).status).toBe(200)
+  expect((await owner.send('DELETE', `/v1/members/${person.userId}`)).status).toBe(204)
+  expect((await person.send('GET', '/v1/webhooks')).status).toBe(404)
+})
+
+const changed = 'another long password'
+
+test('a new password ends all other sessions and gives this one a new token', async () => {
+  const first = await signUp(service)
+  const second = await signInAgain(first)
+  const json = { password: { current: goodPassword, new: changed } }
+  const answer = await second.send('PATCH', '/v1/user', { json })
+  expect(answer.status).toBe(200)
+  const renewed = { cookie: `postern_session=${tokenIn(answer)}` }
+  const statuses = [
+    await first.send('GET', '/v1/session'),
+    await second.send('GET', '/v1/session'),
+    await second.send('GET', '/v1/session', { headers: renewed }),
+  ].map(({ status }) => status)
+  expect(statuses).toEqual([401, 401, 200])
+  expect((await signIn(service, { email: first.email })).status).toBe(401)
+  expect((await signIn(service, { email: first.email, password: changed })).status).toBe(201)
+})
+
+test.each([
+  ['the wrong current one', { current: 'not the password', new: changed }, 401],
+  ['one that is too short', { current: goodPassword, new: 'short' }, 400],
+  ['the email address', { current: goodPassword, new: 'EMAIL' }, 422],
+])('a new password is refused with %s', async (_, password, status) => {
+  const person = await signUp(service)
+  const json = { password: { ...password, new: password.new === 'EMAIL' ? person.email : password.new } }
+  expect((await person.send('PATCH', '/v1/user', { json })).status).toBe(status)
+  expect((await person.send('GET', '/v1/session')).status).toBe(200)
+  expect((await signIn(service, { email: person.email })).status).toBe(201)
 })
 
 describe('attacks on sessions', () => {
@@ -228,7 +224,7 @@ describe('attacks on sessions', () => {
     expect((await service.client.send('GET', '/v1/webhooks', { key: person.token })).status).toBe(401)
   })
 
-  test('beside an Authorization header, the cookie is never looked at', async () => {
+  test('the cookie is never looked at beside an Authorization header', async () => {
     const person = await signUp(service)
     const send = (key: string, path: string) =>
       service.client.send('GET', path, { key, headers: person.headers() }).then(({ status }) => status)

@@ -17,7 +17,7 @@ async function backlog(engine: Engine): Promise<string> {
   return id
 }
 
-test('cancels a first part of a long backlog at once, and the rest in the background', async () => {
+test('disabling a webhook cancels a first part of a long backlog at once, and the rest in the background', async () => {
   await using engine = await startEngine()
   const id = await backlog(engine)
   await inTransaction(engine.db, async (trx) => {
@@ -32,14 +32,14 @@ test('cancels a first part of a long backlog at once, and the rest in the backgr
   expect(await engine.queue.missing(engine.db, ids)).toEqual(ids)
 })
 
-test('leaves the rest alone when the webhook is enabled again meanwhile', async () => {
+test('disabling a webhook leaves the rest alone when the webhook is enabled again meanwhile', async () => {
   await using engine = await startEngine()
   const id = await backlog(engine)
   await cancelRest(engine, { webhookId: id })
   expect((await engine.deliveriesNow(id)).filter(isCanceled)).toEqual([])
 })
 
-test('cancels as many at once for several webhooks together, and the rest of each in the background', async () => {
+test('disabling a webhook cancels as many at once for several webhooks together, and the rest of each in the background', async () => {
   await using engine = await startEngine()
   await engine.workers.stop(1_000)
   const ids = [await engine.addWebhook('http://127.0.0.1:9/a'), await engine.addWebhook('http://127.0.0.1:9/b')]

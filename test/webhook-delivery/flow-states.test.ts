@@ -24,26 +24,24 @@ function schedulerWith(count: number): Scheduler {
   return scheduler
 }
 
-describe('views of a scheduler', () => {
-  test('are of each flow once, as it is when it is asked for', () => {
-    const scheduler = schedulerWith(3)
-    const views = scheduler.views()
-    expect(views.next().value).toMatchObject({ name: nameOf(0), waiting: 1, held: 0, waitsFor: 'turn' })
-    scheduler.offer(nameOf(1), 4)
-    expect(views.next().value).toMatchObject({ name: nameOf(1), waiting: 5 })
-    expect(flowsOf(views)).toEqual([nameOf(2).flow])
-    expect(flowsOf(scheduler.views())).toEqual([0, 1, 2].map((number) => nameOf(number).flow))
-  })
+test('views of a scheduler are of each flow once, as it is when it is asked for', () => {
+  const scheduler = schedulerWith(3)
+  const views = scheduler.views()
+  expect(views.next().value).toMatchObject({ name: nameOf(0), waiting: 1, held: 0, waitsFor: 'turn' })
+  scheduler.offer(nameOf(1), 4)
+  expect(views.next().value).toMatchObject({ name: nameOf(1), waiting: 5 })
+  expect(flowsOf(views)).toEqual([nameOf(2).flow])
+  expect(flowsOf(scheduler.views())).toEqual([0, 1, 2].map((number) => nameOf(number).flow))
+})
 
-  test('are gone on with after flows were forgotten and added', () => {
-    const scheduler = schedulerWith(4)
-    const views = scheduler.views()
-    views.next()
-    for (const number of [0, 2]) scheduler.drained(nameOf(number).flow, 1)
-    scheduler.forgetIdle(1)
-    scheduler.offer(nameOf(9), 1)
-    expect(flowsOf(views)).toEqual([1, 3, 9].map((number) => nameOf(number).flow))
-  })
+test('views of a scheduler are gone on with after flows were forgotten and added', () => {
+  const scheduler = schedulerWith(4)
+  const views = scheduler.views()
+  views.next()
+  for (const number of [0, 2]) scheduler.drained(nameOf(number).flow, 1)
+  scheduler.forgetIdle(1)
+  scheduler.offer(nameOf(9), 1)
+  expect(flowsOf(views)).toEqual([1, 3, 9].map((number) => nameOf(number).flow))
 })
 
 describe('states of flows', () => {
@@ -75,7 +73,7 @@ describe('states of flows', () => {
 
   const rows = () => database.db.selectFrom('flow_states').selectAll().orderBy('flow').execute()
 
-  test('say what each flow waits for, and are told by each process for itself', async () => {
+  test('states of flows say what each flow waits for, and are told by each process for itself', async () => {
     const scheduler = createScheduler({ ...defaultSettings, places: 5, hostMax: 1 })
     scheduler.offer(nameOf(0), 9)
     scheduler.next()
@@ -91,7 +89,7 @@ describe('states of flows', () => {
     await expect.poll(async () => (await rows()).map(({ waits_for }) => waits_for)).toContain(null)
   })
 
-  test('say that the share of the account is used up', async () => {
+  test('states of flows say that the share of the account is used up', async () => {
     const scheduler = createScheduler({ ...defaultSettings, places: 1, alpha: 1 })
     scheduler.offer(nameOf(0), 1)
     scheduler.offer(nameOf(7), 1)
@@ -100,7 +98,7 @@ describe('states of flows', () => {
     await expect.poll(async () => (await rows()).map(({ waits_for }) => waits_for)).toEqual([null, 'account_share'])
   })
 
-  test('are told in turns where there are many flows, and taken back when the process ends', async () => {
+  test('states of flows are told in turns where there are many flows, and taken back when the process ends', async () => {
     const other = await told(schedulerWith(1))
     const process = await told(schedulerWith(2_500))
     await expect.poll(async () => (await rows()).length).toBe(2_501)

@@ -71,42 +71,40 @@ async function claimedDeliveries(): Promise<{ id: string; release: () => void }>
 /** As a process of an older version does. */
 const move = (id: string) => sql`UPDATE webhooks SET url = ${moved.url} WHERE id = ${id}`.execute(engine.db)
 
-describe('what was claimed before its webhook', () => {
-  test('was moved by an older process goes to the new URL, once that was told', async () => {
-    const { id, release } = await claimedDeliveries()
-    const claimed = asMade()
-    await move(id)
-    await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
-    release()
-    await engine.deliveriesOf(id, total, hasSucceeded)
-    expect([old.requests.length, moved.requests.length]).toEqual([cap, total - cap])
-  })
+test('what was claimed before its webhook was moved by an older process goes to the new URL, once that was told', async () => {
+  const { id, release } = await claimedDeliveries()
+  const claimed = asMade()
+  await move(id)
+  await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
+  release()
+  await engine.deliveriesOf(id, total, hasSucceeded)
+  expect([old.requests.length, moved.requests.length]).toEqual([cap, total - cap])
+})
 
-  test('was disabled by an older process is canceled, also where that left it pending', async () => {
-    const { id, release } = await claimedDeliveries()
-    const claimed = asMade()
-    await sql`UPDATE webhooks SET status = 'disabled', disabled_reason = 'manual' WHERE id = ${id}`.execute(engine.db)
-    await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
-    release()
-    const rows = await engine.deliveriesOf(id, total, hasEnded)
-    expect(rows.filter(({ status }) => status === 'canceled')).toHaveLength(total - cap)
-    expect(old.requests).toHaveLength(cap)
-  })
+test('what was claimed before its webhook was disabled by an older process is canceled, also where that left it pending', async () => {
+  const { id, release } = await claimedDeliveries()
+  const claimed = asMade()
+  await sql`UPDATE webhooks SET status = 'disabled', disabled_reason = 'manual' WHERE id = ${id}`.execute(engine.db)
+  await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
+  release()
+  const rows = await engine.deliveriesOf(id, total, hasEnded)
+  expect(rows.filter(({ status }) => status === 'canceled')).toHaveLength(total - cap)
+  expect(old.requests).toHaveLength(cap)
+})
 
-  test('was disabled and enabled again goes on', async () => {
-    const { id, release } = await claimedDeliveries()
-    const claimed = asMade()
-    for (const [status, reason] of [
-      ['disabled', 'manual'],
-      ['enabled', null],
-    ]) {
-      await sql`UPDATE webhooks SET status = ${status}, disabled_reason = ${reason} WHERE id = ${id}`.execute(engine.db)
-    }
-    await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
-    release()
-    await engine.deliveriesOf(id, total, hasSucceeded)
-    expect(old.requests).toHaveLength(total)
-  })
+test('what was claimed before its webhook was disabled and enabled again goes on', async () => {
+  const { id, release } = await claimedDeliveries()
+  const claimed = asMade()
+  for (const [status, reason] of [
+    ['disabled', 'manual'],
+    ['enabled', null],
+  ]) {
+    await sql`UPDATE webhooks SET status = ${status}, disabled_reason = ${reason} WHERE id = ${id}`.execute(engine.db)
+  }
+  await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
+  release()
+  await engine.deliveriesOf(id, total, hasSucceeded)
+  expect(old.requests).toHaveLength(total)
 })
 
 test('while nothing is heard webhooks are read anew before each attempt, and compared again afterwards', async () => {
@@ -122,7 +120,7 @@ test('while nothing is heard webhooks are read anew before each attempt, and com
 })
 
 describe('what is known of changes', () => {
-  test('is not relied on when nothing has shown for 10 seconds that notifications come', () => {
+  test('what is known of changes is not relied on when nothing has shown for 10 seconds that notifications come', () => {
     const changes = createWebhookChanges()
     const now = vi.spyOn(performance, 'now').mockReturnValue(50_000)
     onTestFinished(() => now.mockRestore())
@@ -149,47 +147,45 @@ describe('what is known of changes', () => {
   })
 })
 
-describe('webhooks that are read', () => {
-  /** Through a line to the database that can be cut. */
-  async function readThroughProxy(signal: AbortSignal) {
-    const url = new URL(engine.connectionString)
-    const line = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
-    url.host = `127.0.0.1:${line.port}`
-    const db = connect({ connectionString: url.href, max: 1, onError: () => undefined })
-    const failed = Promise.withResolvers<unknown>()
-    return {
-      line,
-      failed: failed.promise,
-      reads: createWebhookReads({ db, signal, intervalMs: 20, onError: failed.resolve }),
-      async [Symbol.asyncDispose]() {
-        await db.destroy()
-        await line[Symbol.asyncDispose]()
-      },
-    }
+/** Through a line to the database that can be cut. */
+async function readThroughProxy(signal: AbortSignal) {
+  const url = new URL(engine.connectionString)
+  const line = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
+  url.host = `127.0.0.1:${line.port}`
+  const db = connect({ connectionString: url.href, max: 1, onError: () => undefined })
+  const failed = Promise.withResolvers<unknown>()
+  return {
+    line,
+    failed: failed.promise,
+    reads: createWebhookReads({ db, signal, intervalMs: 20, onError: failed.resolve }),
+    async [Symbol.asyncDispose]() {
+      await db.destroy()
+      await line[Symbol.asyncDispose]()
+    },
   }
+}
 
-  test('wait while the database is away', async () => {
-    await using through = await readThroughProxy(new AbortController().signal)
-    const { line, failed, reads } = through
-    const id = await engine.addWebhook(old.url)
-    await line.cut()
-    const reading = Promise.all([reads.read(id), reads.read('wh_none')])
-    await failed
-    await move(id)
-    await line.mend()
-    expect(await reading).toMatchObject([{ url: moved.url, version: 2 }, null])
-  })
+test('webhooks that are read wait while the database is away', async () => {
+  await using through = await readThroughProxy(new AbortController().signal)
+  const { line, failed, reads } = through
+  const id = await engine.addWebhook(old.url)
+  await line.cut()
+  const reading = Promise.all([reads.read(id), reads.read('wh_none')])
+  await failed
+  await move(id)
+  await line.mend()
+  expect(await reading).toMatchObject([{ url: moved.url, version: 2 }, null])
+})
 
-  test('are waited for no longer when the worker ends', async () => {
-    const stopping = new AbortController()
-    await using through = await readThroughProxy(stopping.signal)
-    const { line, failed, reads } = through
-    await line.cut()
-    const reading = reads.read('wh_1')
-    const refused = expect(reading).rejects.toThrow('This operation was aborted')
-    await failed
-    stopping.abort()
-    await refused
-    await expect(async () => reads.read('wh_1')).rejects.toThrow('This operation was aborted')
-  })
+test('webhooks that are read are waited for no longer when the worker ends', async () => {
+  const stopping = new AbortController()
+  await using through = await readThroughProxy(stopping.signal)
+  const { line, failed, reads } = through
+  await line.cut()
+  const reading = reads.read('wh_1')
+  const refused = expect(reading).rejects.toThrow('This operation was aborted')
+  await failed
+  stopping.abort()
+  await refused
+  await expect(async () => reads.read('wh_1')).rejects.toThrow('This operation was aborted')
 })

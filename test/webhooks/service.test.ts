@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createDeliveryService } from '../../server/deliveries/service.ts'
@@ -79,96 +79,92 @@ async function statusesOf(id: string): Promise<string[]> {
   return data.map(({ status }) => status)
 }
 
-describe('a new webhook', () => {
-  test('shows its secret once, and is stored with it encrypted', async () => {
-    const { db, account, webhooks, box } = world
-    const { secret, ...webhook } = await create()
-    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
-    expect(webhook).toMatchObject({ ...definition, description: null, status: 'enabled', disabledReason: null })
-    expect(await webhooks.get(db, live(account), webhook.id)).toEqual({ ...webhook, health: expect.any(Object) })
-    expect((await webhooks.list(db, live(account), { limit: 1 })).data).toEqual([webhook])
-    const row = await stored(webhook.id)
-    expect(row.secret.includes(secret)).toBe(false)
-    expect(box.open(row.secret)).toBe(secret)
-  })
+test('a new webhook shows its secret once, and is stored with it encrypted', async () => {
+  const { db, account, webhooks, box } = world
+  const { secret, ...webhook } = await create()
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(webhook).toMatchObject({ ...definition, description: null, status: 'enabled', disabledReason: null })
+  expect(await webhooks.get(db, live(account), webhook.id)).toEqual({ ...webhook, health: expect.any(Object) })
+  expect((await webhooks.list(db, live(account), { limit: 1 })).data).toEqual([webhook])
+  const row = await stored(webhook.id)
+  expect(row.secret.includes(secret)).toBe(false)
+  expect(box.open(row.secret)).toBe(secret)
+})
 
-  test.each(['http://example.com/', 'https://10.0.0.1/', 'https://[::1]/'])(
-    'is refused where %s is not allowed, and so is a change to it',
-    async (url) => {
-      const { db, account, strict } = world
-      const refused = { code: 'rule_violation', details: [expect.objectContaining({ path: 'body.url' })] }
-      await expect(strict.create(db, live(account), { url, events: ['email.sent'] })).rejects.toMatchObject(refused)
-      const webhook = await create()
-      await expect(strict.update(db, live(account), webhook.id, { url })).rejects.toMatchObject(refused)
-      expect((await stored(webhook.id)).url).toBe(definition.url)
-    },
+test.each(['http://example.com/', 'https://10.0.0.1/', 'https://[::1]/'])(
+  'a new webhook is refused where %s is not allowed, and so is a change to it',
+  async (url) => {
+    const { db, account, strict } = world
+    const refused = { code: 'rule_violation', details: [expect.objectContaining({ path: 'body.url' })] }
+    await expect(strict.create(db, live(account), { url, events: ['email.sent'] })).rejects.toMatchObject(refused)
+    const webhook = await create()
+    await expect(strict.update(db, live(account), webhook.id, { url })).rejects.toMatchObject(refused)
+    expect((await stored(webhook.id)).url).toBe(definition.url)
+  },
+)
+
+test('changing a webhook keeps what is not given, and the time when nothing changed', async () => {
+  const { db, account, webhooks } = world
+  const { secret, ...webhook } = await create()
+  world.moveClock(1_000)
+  const changed = await webhooks.update(db, live(account), webhook.id, { description: 'CRM' })
+  expect(changed).toEqual({ ...webhook, description: 'CRM', updatedAt: world.clock.now().toISOString() })
+  world.moveClock(1_000)
+  expect(await webhooks.update(db, live(account), webhook.id, { description: 'CRM', url: webhook.url })).toEqual(
+    changed,
   )
 })
 
-describe('changing a webhook', () => {
-  test('keeps what is not given, and the time when nothing changed', async () => {
-    const { db, account, webhooks } = world
-    const { secret, ...webhook } = await create()
-    world.moveClock(1_000)
-    const changed = await webhooks.update(db, live(account), webhook.id, { description: 'CRM' })
-    expect(changed).toEqual({ ...webhook, description: 'CRM', updatedAt: world.clock.now().toISOString() })
-    world.moveClock(1_000)
-    expect(await webhooks.update(db, live(account), webhook.id, { description: 'CRM', url: webhook.url })).toEqual(
-      changed,
-    )
-  })
-
-  test('at once in two fields keeps both', async () => {
-    const { db, account, webhooks } = world
-    for (let round = 0; round < 10; round++) {
-      const { id } = await create()
-      await Promise.all([
-        webhooks.update(db, live(account), id, { description: 'CRM' }),
-        webhooks.update(db, live(account), id, { events: ['contact.created'] }),
-      ])
-      expect(await webhooks.get(db, live(account), id)).toMatchObject({
-        description: 'CRM',
-        events: ['contact.created'],
-      })
-    }
-  })
-
-  test('to disabled cancels what is pending; enabling again resends nothing and forgives', async () => {
-    const { db, account, webhooks, queue, addPeople } = world
+test('changing a webhook at once in two fields keeps both', async () => {
+  const { db, account, webhooks } = world
+  for (let round = 0; round < 10; round++) {
     const { id } = await create()
-    await addPeople(2)
-    expect(await statusesOf(id)).toEqual(['pending', 'pending'])
-    const deliveryIds = (await world.deliveries.list(db, live(account), id, { limit: 10 })).data.map(
-      (delivery) => delivery.id,
-    )
-    await db.updateTable('webhooks').set({ failing_since: new Date() }).where('id', '=', id).execute()
-
-    const disabled = await webhooks.update(db, live(account), id, { status: 'disabled' })
-    expect(disabled).toMatchObject({ status: 'disabled', disabledReason: 'manual' })
-    expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
-    expect(await queue.missing(db, deliveryIds)).toEqual(deliveryIds)
-    await addPeople(1)
-
-    const enabled = await webhooks.update(db, live(account), id, { status: 'enabled' })
-    expect(enabled).toMatchObject({ status: 'enabled', disabledReason: null })
-    expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
-    expect(await stored(id)).toMatchObject({ failing_since: null })
-    await addPeople(1)
-    expect(await statusesOf(id)).toEqual(['pending', 'canceled', 'canceled'])
-  })
-
-  test('rolled back leaves it enabled and its deliveries pending', async () => {
-    const { db, account, webhooks, addPeople } = world
-    const { id } = await create()
-    await addPeople(1)
-    const undone = inTransaction(db, async (trx) => {
-      await webhooks.update(trx, live(account), id, { status: 'disabled' })
-      throw new Error('undo')
+    await Promise.all([
+      webhooks.update(db, live(account), id, { description: 'CRM' }),
+      webhooks.update(db, live(account), id, { events: ['contact.created'] }),
+    ])
+    expect(await webhooks.get(db, live(account), id)).toMatchObject({
+      description: 'CRM',
+      events: ['contact.created'],
     })
-    await expect(undone).rejects.toThrow('undo')
-    expect(await webhooks.get(db, live(account), id)).toMatchObject({ status: 'enabled' })
-    expect(await statusesOf(id)).toEqual(['pending'])
+  }
+})
+
+test('changing a webhook to disabled cancels what is pending; enabling again resends nothing and forgives', async () => {
+  const { db, account, webhooks, queue, addPeople } = world
+  const { id } = await create()
+  await addPeople(2)
+  expect(await statusesOf(id)).toEqual(['pending', 'pending'])
+  const deliveryIds = (await world.deliveries.list(db, live(account), id, { limit: 10 })).data.map(
+    (delivery) => delivery.id,
+  )
+  await db.updateTable('webhooks').set({ failing_since: new Date() }).where('id', '=', id).execute()
+
+  const disabled = await webhooks.update(db, live(account), id, { status: 'disabled' })
+  expect(disabled).toMatchObject({ status: 'disabled', disabledReason: 'manual' })
+  expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
+  expect(await queue.missing(db, deliveryIds)).toEqual(deliveryIds)
+  await addPeople(1)
+
+  const enabled = await webhooks.update(db, live(account), id, { status: 'enabled' })
+  expect(enabled).toMatchObject({ status: 'enabled', disabledReason: null })
+  expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
+  expect(await stored(id)).toMatchObject({ failing_since: null })
+  await addPeople(1)
+  expect(await statusesOf(id)).toEqual(['pending', 'canceled', 'canceled'])
+})
+
+test('changing a webhook rolled back leaves it enabled and its deliveries pending', async () => {
+  const { db, account, webhooks, addPeople } = world
+  const { id } = await create()
+  await addPeople(1)
+  const undone = inTransaction(db, async (trx) => {
+    await webhooks.update(trx, live(account), id, { status: 'disabled' })
+    throw new Error('undo')
   })
+  await expect(undone).rejects.toThrow('undo')
+  expect(await webhooks.get(db, live(account), id)).toMatchObject({ status: 'enabled' })
+  expect(await statusesOf(id)).toEqual(['pending'])
 })
 
 test('a deleted webhook is gone, and what was pending for it is canceled', async () => {

@@ -76,65 +76,63 @@ async function hasServer(directory: string): Promise<boolean> {
   )
 }
 
-describe('the embedded database', () => {
-  test('is new at its first start alone', async () => {
-    await using later = await startEmbeddedDatabase({ dataDir })
-    expect([wasNew, later.isNew]).toEqual([true, false])
-  })
+test('the embedded database is new at its first start alone', async () => {
+  await using later = await startEmbeddedDatabase({ dataDir })
+  expect([wasNew, later.isNew]).toEqual([true, false])
+})
 
-  test('keeps what was committed when it is stopped and started again', async () => {
-    await using first = await startEmbeddedDatabase({ dataDir })
-    await query(first.connectionString, `INSERT INTO kept VALUES ('stopped')`)
-    await first.stop()
-    await first.stop()
-    await using second = await startEmbeddedDatabase({ dataDir })
-    expect(await query(second.connectionString, `SELECT word FROM kept WHERE word = 'stopped'`)).toEqual([['stopped']])
-  })
+test('the embedded database keeps what was committed when it is stopped and started again', async () => {
+  await using first = await startEmbeddedDatabase({ dataDir })
+  await query(first.connectionString, `INSERT INTO kept VALUES ('stopped')`)
+  await first.stop()
+  await first.stop()
+  await using second = await startEmbeddedDatabase({ dataDir })
+  expect(await query(second.connectionString, `SELECT word FROM kept WHERE word = 'stopped'`)).toEqual([['stopped']])
+})
 
-  test('is durable, sorts by bytes, vacuums often and takes the settings given', async () => {
-    await using database = await startEmbeddedDatabase({ dataDir, settings: { max_connections: '37' } })
-    const [row] = await query(
-      database.connectionString,
-      `SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
+test('the embedded database is durable, sorts by bytes, vacuums often and takes the settings given', async () => {
+  await using database = await startEmbeddedDatabase({ dataDir, settings: { max_connections: '37' } })
+  const [row] = await query(
+    database.connectionString,
+    `SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
         current_setting('server_encoding'), (SELECT datcollate FROM pg_database WHERE datname = current_database()),
         current_setting('autovacuum_naptime'), current_setting('max_connections')`,
-    )
-    expect(row).toEqual(['on', 'on', 'on', 'UTF8', 'C', '15s', '37'])
-  })
+  )
+  expect(row).toEqual(['on', 'on', 'on', 'UTF8', 'C', '15s', '37'])
+})
 
-  test('lets nobody in without the password, and listens on the loopback address only', async () => {
-    await using database = await startEmbeddedDatabase({ dataDir })
-    const url = new URL(database.connectionString)
-    expect(url.hostname).toBe('127.0.0.1')
-    url.password = 'guessed'
-    await expect(query(url.href, 'SELECT 1')).rejects.toThrow('password authentication failed')
-    const settings = `SELECT current_setting('listen_addresses'), current_setting('unix_socket_directories')`
-    expect(await query(database.connectionString, settings)).toEqual([['127.0.0.1', '']])
-  })
+test('the embedded database lets nobody in without the password, and listens on the loopback address only', async () => {
+  await using database = await startEmbeddedDatabase({ dataDir })
+  const url = new URL(database.connectionString)
+  expect(url.hostname).toBe('127.0.0.1')
+  url.password = 'guessed'
+  await expect(query(url.href, 'SELECT 1')).rejects.toThrow('password authentication failed')
+  const settings = `SELECT current_setting('listen_addresses'), current_setting('unix_socket_directories')`
+  expect(await query(database.connectionString, settings)).toEqual([['127.0.0.1', '']])
+})
 
-  test('is not held up by a connection that stays open', async () => {
-    await using database = await startEmbeddedDatabase({ dataDir })
-    const client = new pg.Client({ connectionString: database.connectionString })
-    const cut = Promise.withResolvers<Error>()
-    client.on('error', cut.resolve)
-    await client.connect()
-    await database.stop()
-    expect((await cut.promise).message).toBe('terminating connection due to administrator command')
-    expect(await hasServer(dataDir)).toBe(false)
-  })
+test('the embedded database is not held up by a connection that stays open', async () => {
+  await using database = await startEmbeddedDatabase({ dataDir })
+  const client = new pg.Client({ connectionString: database.connectionString })
+  const cut = Promise.withResolvers<Error>()
+  client.on('error', cut.resolve)
+  await client.connect()
+  await database.stop()
+  expect((await cut.promise).message).toBe('terminating connection due to administrator command')
+  expect(await hasServer(dataDir)).toBe(false)
+})
 
-  test('tells its log', async () => {
-    const lines: string[] = []
-    await using _database = await startEmbeddedDatabase({ dataDir, onLog: (line) => lines.push(line) })
-    expect(lines.join('\n')).toContain('database system is ready to accept connections')
-  })
+test('the embedded database tells its log', async () => {
+  const lines: string[] = []
+  await using _database = await startEmbeddedDatabase({ dataDir, onLog: (line) => lines.push(line) })
+  expect(lines.join('\n')).toContain('database system is ready to accept connections')
+})
 
-  test('tells when the server ends and nobody asked it to', async () => {
-    const exit = Promise.withResolvers<Error>()
-    await using _database = await startEmbeddedDatabase({ dataDir, onUnexpectedExit: exit.resolve })
-    await killServer(dataDir)
-    expect((await exit.promise).message).toMatch(/^the embedded database ended unexpectedly: .*start again$/)
-  })
+test('the embedded database tells when the server ends and nobody asked it to', async () => {
+  const exit = Promise.withResolvers<Error>()
+  await using _database = await startEmbeddedDatabase({ dataDir, onUnexpectedExit: exit.resolve })
+  await killServer(dataDir)
+  expect((await exit.promise).message).toMatch(/^the embedded database ended unexpectedly: .*start again$/)
 })
 
 describe('after the process that owned it was killed', () => {
@@ -246,30 +244,28 @@ describe('two processes on one directory', () => {
   })
 })
 
-describe('a directory that cannot be used', () => {
-  test('made by another version of PostgreSQL', async () => {
-    const file = join(dataDir, 'postgres', 'data', 'PG_VERSION')
-    const version = await readFile(file, 'utf8')
-    await writeFile(file, '15\n')
-    await expect(startEmbeddedDatabase({ dataDir })).rejects.toThrow(/was made by PostgreSQL 15, .* set DATABASE_URL$/)
-    await writeFile(file, version)
-  })
+test('a data directory made by another version of PostgreSQL cannot be used', async () => {
+  const file = join(dataDir, 'postgres', 'data', 'PG_VERSION')
+  const version = await readFile(file, 'utf8')
+  await writeFile(file, '15\n')
+  await expect(startEmbeddedDatabase({ dataDir })).rejects.toThrow(/was made by PostgreSQL 15, .* set DATABASE_URL$/)
+  await writeFile(file, version)
+})
 
-  test('that is a file', async () => {
-    const file = join(parent, 'file')
-    await writeFile(file, '')
-    await expect(startEmbeddedDatabase({ dataDir: file })).rejects.toThrow(
-      /cannot be written \(EEXIST.*set DATA_DIR to another directory$/,
-    )
-  })
+test('a data directory that is a file cannot be used', async () => {
+  const file = join(parent, 'file')
+  await writeFile(file, '')
+  await expect(startEmbeddedDatabase({ dataDir: file })).rejects.toThrow(
+    /cannot be written \(EEXIST.*set DATA_DIR to another directory$/,
+  )
+})
 
-  test('with files that are damaged: the reason of PostgreSQL is told', async () => {
-    const damaged = join(parent, 'damaged')
-    await using first = await startEmbeddedDatabase({ dataDir: damaged })
-    await first.stop()
-    await rm(join(damaged, 'postgres', 'data', 'global', 'pg_control'))
-    await expect(startEmbeddedDatabase({ dataDir: damaged })).rejects.toThrow(
-      /^the embedded database did not start in .*pg_control/,
-    )
-  })
+test('a data directory with damaged files cannot be used, and the reason of PostgreSQL is told', async () => {
+  const damaged = join(parent, 'damaged')
+  await using first = await startEmbeddedDatabase({ dataDir: damaged })
+  await first.stop()
+  await rm(join(damaged, 'postgres', 'data', 'global', 'pg_control'))
+  await expect(startEmbeddedDatabase({ dataDir: damaged })).rejects.toThrow(
+    /^the embedded database did not start in .*pg_control/,
+  )
 })

@@ -86,7 +86,7 @@ test('nothing is wrong where each got it as they should', () => {
   expect(judgeCampaigns(good())).toEqual([])
 })
 
-test('tells of who got nothing, who got it twice, and who should have got nothing', () => {
+test('a verdict tells of who got nothing, who got it twice, and who should have got nothing', () => {
   expect(judged((evidence) => withCopies(evidence, evidence.mail.copies.slice(1)))).toContain(
     'p1@example.com got nothing',
   )
@@ -98,7 +98,7 @@ test('tells of who got nothing, who got it twice, and who should have got nothin
   )
 })
 
-test('tells of counts that are not what is listed, and that do not add up', () => {
+test('a verdict tells of counts that are not what is listed, and that do not add up', () => {
   const said = judged((evidence, campaign) =>
     withCampaign(evidence, campaign, { statistics: { ...campaign.statistics, handedOver: 1 } }),
   )
@@ -106,7 +106,7 @@ test('tells of counts that are not what is listed, and that do not add up', () =
   expect(said).toContain('has 3 recipients, and its counts add up to 2')
 })
 
-test('tells of events that are missing, twice or wrong, and of a campaign that has not ended', () => {
+test('a verdict tells of events that are missing, twice or wrong, and of a campaign that has not ended', () => {
   for (const change of [
     (events: CampaignEnd['events']) => events.slice(0, 1),
     (events: CampaignEnd['events']) => [...events, ...events.slice(1)],

@@ -26,7 +26,7 @@ const arrival = { path: '/1', eventId: 'evt_1', body: '{}', taken: true }
 const copy = { messageId: '<1@test>', recipients: ['ada'] }
 const bob = { ...recipient, address: 'bob' }
 
-test('finds nothing wrong where all is well', () => {
+test('a verdict finds nothing wrong where all is well', () => {
   expect(judgeMail(allWell())).toEqual([])
 })
 
@@ -62,11 +62,11 @@ test.each<[string, string, Parameters<typeof allWell>[0]]>([
     () => ({ recipients: [{ ...recipient, resent: 1, lost: 1 }], copies: [copy, { ...copy, messageId: '<2@test>' }] }),
   ],
   ['a message of nobody', 'never taken', () => ({ copies: [copy, { ...copy, recipients: ['eve'] }] })],
-])('finds %s', (_, complaint, change) => {
+])('a verdict finds %s', (_, complaint, change) => {
   expect(judgeMail(allWell(change))).toContainEqual(expect.stringContaining(complaint))
 })
 
-test('forgives a copy for each answer that was lost, and one where losses are not known but told of', () => {
+test('a verdict forgives a copy for each answer that was lost, and one where losses are not known but told of', () => {
   const twice = [copy, copy]
   expect(judgeMail(allWell(() => ({ recipients: [{ ...recipient, resent: 1, lost: 1 }], copies: twice })))).toEqual([])
   expect(judgeMail(allWell(() => ({ recipients: [{ ...recipient, resent: 1, lost: null }], copies: twice })))).toEqual(

@@ -23,7 +23,7 @@ const delivery = { id: 'dlv_1', webhookId: 'wh_1', eventId: 'evt_1', status: 'pe
 const secondEvent = { id: 'evt_2', accountId: 'acc_1', type: 'subscriber.added', mark: 'ada', body: '{}' }
 const otherEvent = { ...secondEvent, type: 'email.sent' }
 
-test('finds nothing wrong where all is well', () => {
+test('a verdict finds nothing wrong where all is well', () => {
   expect(judge(allWell())).toEqual([])
   expect(judge(allWell(() => ({ arrivals: [{ ...arrival, taken: false }, arrival] })))).toEqual([])
   expect(judge(allWell(({ events }) => ({ events: [...events, otherEvent] })))).toEqual([])
@@ -75,11 +75,11 @@ test.each<[string, string, Parameters<typeof allWell>[0]]>([
   ],
   ['a delivery given up', 'is failed', () => ({ deliveries: [{ ...delivery, status: 'failed', hasJob: false }] })],
   ['a job left behind', 'still has a job', () => ({ deliveries: [{ ...delivery, status: 'succeeded' }] })],
-])('finds %s', (_, complaint, change) => {
+])('a verdict finds %s', (_, complaint, change) => {
   expect(judge(allWell(change))).toContainEqual(expect.stringContaining(complaint))
 })
 
-test('forgives a duplicate for each claim that was lost', () => {
+test('a verdict forgives a duplicate for each claim that was lost', () => {
   const evidence = allWell(({ ledger }) => {
     ledger.lose([{ of: 'dlv_1', claimedAt: new Date(1) }])
     return { arrivals: [arrival, arrival] }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runNode } from '../../main/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { deadUrl } from '../../support/fixtures.ts'
@@ -25,12 +25,10 @@ async function loadedWith(env: Record<string, string>): Promise<string[]> {
   return [...new Set(packages)].filter((name) => name !== '@opentelemetry/api').sort()
 }
 
-describe('what traces are made with', () => {
-  test('is not loaded where there are none', async () => {
-    expect(await loadedWith({ OTEL_SERVICE_NAME: 'mail', OTEL_TRACES_SAMPLER: 'always_on' })).toEqual([])
-  })
+test('what traces are made with is not loaded where there are none', async () => {
+  expect(await loadedWith({ OTEL_SERVICE_NAME: 'mail', OTEL_TRACES_SAMPLER: 'always_on' })).toEqual([])
+})
 
-  test('is loaded with the address of a collector', async () => {
-    expect(await loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: deadUrl })).toContain('@opentelemetry/sdk-trace')
-  })
+test('what traces are made with is loaded with the address of a collector', async () => {
+  expect(await loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: deadUrl })).toContain('@opentelemetry/sdk-trace')
 })

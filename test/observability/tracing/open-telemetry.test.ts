@@ -45,60 +45,54 @@ function record(tracer: Tracer, { count = 1, parent = null }: { count?: number; 
   })
 }
 
-describe('which spans are recorded', () => {
-  const rows: [OpenTelemetryOptions['sampler'], number, Record<'root' | 'sampled' | 'unsampled', boolean>][] = [
-    ['always_on', 1, { root: true, sampled: true, unsampled: true }],
-    ['always_off', 1, { root: false, sampled: false, unsampled: false }],
-    ['traceidratio', 0, { root: false, sampled: false, unsampled: false }],
-    ['traceidratio', 1, { root: true, sampled: true, unsampled: true }],
-    ['parentbased_always_on', 1, { root: true, sampled: true, unsampled: false }],
-    ['parentbased_always_off', 1, { root: false, sampled: true, unsampled: false }],
-    ['parentbased_traceidratio', 0, { root: false, sampled: true, unsampled: false }],
-    ['parentbased_traceidratio', 1, { root: true, sampled: true, unsampled: false }],
-  ]
-  test.each(rows)('%s with %d', async (sampler, samplerRatio, expected) => {
-    const tracer = start({ sampler, samplerRatio })
-    const parents = { root: null, sampled: sampledParent, unsampled: unsampledParent }
-    const recorded = Object.entries(parents).map(([name, parent]) => [
-      name,
-      record(tracer, { parent })[0]?.traceparent !== null,
-    ])
-    expect(Object.fromEntries(recorded)).toEqual(expected)
-    await tracer.stop()
-    expect(collector.spans()).toHaveLength(Object.values(expected).filter(Boolean).length)
-  })
-
-  test('begins a trace of its own where the parent is none', async () => {
-    const tracer = start()
-    const [span] = record(tracer, { parent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` })
-    expect(parseTraceparent(span?.traceparent ?? '')?.traceId).not.toMatch(/^0+$/)
-    await tracer.stop()
-    expect(collector.spans()[0]?.parentSpanId ?? '').toBe('')
-  })
+const rows: [OpenTelemetryOptions['sampler'], number, Record<'root' | 'sampled' | 'unsampled', boolean>][] = [
+  ['always_on', 1, { root: true, sampled: true, unsampled: true }],
+  ['always_off', 1, { root: false, sampled: false, unsampled: false }],
+  ['traceidratio', 0, { root: false, sampled: false, unsampled: false }],
+  ['traceidratio', 1, { root: true, sampled: true, unsampled: true }],
+  ['parentbased_always_on', 1, { root: true, sampled: true, unsampled: false }],
+  ['parentbased_always_off', 1, { root: false, sampled: true, unsampled: false }],
+  ['parentbased_traceidratio', 0, { root: false, sampled: true, unsampled: false }],
+  ['parentbased_traceidratio', 1, { root: true, sampled: true, unsampled: false }],
+]
+test.each(rows)('a span is recorded or not: %s with %d', async (sampler, samplerRatio, expected) => {
+  const tracer = start({ sampler, samplerRatio })
+  const parents = { root: null, sampled: sampledParent, unsampled: unsampledParent }
+  const recorded = Object.entries(parents).map(([name, parent]) => [
+    name,
+    record(tracer, { parent })[0]?.traceparent !== null,
+  ])
+  expect(Object.fromEntries(recorded)).toEqual(expected)
+  await tracer.stop()
+  expect(collector.spans()).toHaveLength(Object.values(expected).filter(Boolean).length)
 })
 
-describe('the current span', () => {
-  test('is the one the work is done in, also after it has waited', async () => {
-    const tracer = start()
-    const span = tracer.start({ name: 'work', kind: 'internal', parent: null })
-    expect(tracer.current().traceparent).toBeNull()
-    await tracer.within(span, async () => {
-      await new Promise((resolve) => setImmediate(resolve))
-      expect(tracer.current()).toBe(span)
-    })
-    expect(tracer.current().traceparent).toBeNull()
-    await tracer.stop()
-  })
+test('a span begins a trace of its own where the parent is none', async () => {
+  const tracer = start()
+  const [span] = record(tracer, { parent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` })
+  expect(parseTraceparent(span?.traceparent ?? '')?.traceId).not.toMatch(/^0+$/)
+  await tracer.stop()
+  expect(collector.spans()[0]?.parentSpanId ?? '').toBe('')
 })
 
-describe('a long text', () => {
-  test('is cut', async () => {
-    const tracer = start()
-    const attributes = { 'server.address': 'a'.repeat(100_000) }
-    tracer.start({ name: 'work', kind: 'internal', parent: null, attributes }).end()
-    await tracer.stop()
-    expect(collector.spans()[0]?.attributes['server.address']).toBe('a'.repeat(1_024))
+test('the current span is the one the work is done in, also after it has waited', async () => {
+  const tracer = start()
+  const span = tracer.start({ name: 'work', kind: 'internal', parent: null })
+  expect(tracer.current().traceparent).toBeNull()
+  await tracer.within(span, async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(tracer.current()).toBe(span)
   })
+  expect(tracer.current().traceparent).toBeNull()
+  await tracer.stop()
+})
+
+test('a long text is cut', async () => {
+  const tracer = start()
+  const attributes = { 'server.address': 'a'.repeat(100_000) }
+  tracer.start({ name: 'work', kind: 'internal', parent: null, attributes }).end()
+  await tracer.stop()
+  expect(collector.spans()[0]?.attributes['server.address']).toBe('a'.repeat(1_024))
 })
 
 describe('a collector that is away', () => {
@@ -113,14 +107,14 @@ describe('a collector that is away', () => {
   })
   afterEach(() => new Promise((resolve) => hole.close(resolve)))
 
-  test('is logged once, whatever is recorded', async () => {
+  test('a collector that is away is logged once, whatever is recorded', async () => {
     const tracer = start({ endpoint, exportTimeoutMs: 200 })
     record(tracer, { count: 4 * batch })
     await tracer.stop()
     expect(logged).toEqual([expect.stringContaining(`traces cannot be sent to ${endpoint} (`)])
   })
 
-  test('is told again when it is back', async () => {
+  test('a collector that is away is told again when it is back', async () => {
     collector.receiver.respondOnce(answer(400))
     const tracer = start()
     record(tracer, { count: 2 * batch })
@@ -128,14 +122,14 @@ describe('a collector that is away', () => {
     expect(logged).toEqual([expect.stringContaining('(Bad Request)'), `traces are sent to ${collector.endpoint} again`])
   })
 
-  test('does not keep the service from stopping when it is silent', async () => {
+  test('a collector that is away does not keep the service from stopping when it is silent', async () => {
     collector.receiver.respond(silence)
     const tracer = start({ exportTimeoutMs: 600_000 })
     record(tracer)
     await expect(tracer.stop()).resolves.toBeUndefined()
   })
 
-  test('costs no more memory than that of 8,192 spans', async () => {
+  test('a collector that is away costs no more memory than that of 8,192 spans', async () => {
     const { promise: answered, resolve: answerAll } = Promise.withResolvers<void>()
     collector.receiver.respond(({ response }) => void answered.then(() => response.end('{}')))
     const tracer = start()

@@ -11,85 +11,83 @@ function letPass(ms: number): void {
   onTestFinished(() => moved.mockRestore())
 }
 
-describe('a connection', () => {
-  test('is kept for the next exchange', async () => {
-    await using receiver = await startReceiver()
-    const exchange = testExchange()
-    for (let i = 0; i < 5; i++) await post(exchange, receiver.url)
-    expect(receiver.connections).toBe(1)
-  })
+test('a connection is kept for the next exchange', async () => {
+  await using receiver = await startReceiver()
+  const exchange = testExchange()
+  for (let i = 0; i < 5; i++) await post(exchange, receiver.url)
+  expect(receiver.connections).toBe(1)
+})
 
-  test('is kept only up to a number for one endpoint', async () => {
-    await using receiver = await startReceiver()
-    const exchange = testExchange({ connectionsPerOrigin: 2 })
-    await Promise.all([1, 2, 3, 4, 5].map(() => post(exchange, receiver.url)))
-    await receiver.disconnected(3)
-    expect(receiver.connections).toBe(5)
-    await Promise.all([1, 2].map(() => post(exchange, receiver.url)))
-    expect(receiver.connections).toBe(5)
-  })
+test('a connection is kept only up to a number for one endpoint', async () => {
+  await using receiver = await startReceiver()
+  const exchange = testExchange({ connectionsPerOrigin: 2 })
+  await Promise.all([1, 2, 3, 4, 5].map(() => post(exchange, receiver.url)))
+  await receiver.disconnected(3)
+  expect(receiver.connections).toBe(5)
+  await Promise.all([1, 2].map(() => post(exchange, receiver.url)))
+  expect(receiver.connections).toBe(5)
+})
 
-  test('goes first of all that are kept when there are too many and it was idle for longest', async () => {
-    await using one = await startReceiver()
-    await using other = await startReceiver()
-    await using third = await startReceiver()
-    const exchange = testExchange({ connectionsInAll: 2 })
-    for (const receiver of [one, other, third]) await post(exchange, receiver.url)
-    await one.disconnected(1)
-    for (const receiver of [other, third]) await post(exchange, receiver.url)
-    expect([other.connections, third.connections]).toEqual([1, 1])
-  })
+test('a connection goes first of all that are kept when there are too many and it was idle for longest', async () => {
+  await using one = await startReceiver()
+  await using other = await startReceiver()
+  await using third = await startReceiver()
+  const exchange = testExchange({ connectionsInAll: 2 })
+  for (const receiver of [one, other, third]) await post(exchange, receiver.url)
+  await one.disconnected(1)
+  for (const receiver of [other, third]) await post(exchange, receiver.url)
+  expect([other.connections, third.connections]).toEqual([1, 1])
+})
 
-  test('is used for a minute at most, so that a name that moves is followed', async () => {
-    await using receiver = await startReceiver()
-    const exchange = testExchange()
-    await post(exchange, receiver.url)
-    letPass(61_000)
-    await post(exchange, receiver.url)
-    expect(receiver.connections).toBe(1)
-    await post(exchange, receiver.url)
-    expect(receiver.connections).toBe(2)
-  })
+test('a connection is used for a minute at most, so that a name that moves is followed', async () => {
+  await using receiver = await startReceiver()
+  const exchange = testExchange()
+  await post(exchange, receiver.url)
+  letPass(61_000)
+  await post(exchange, receiver.url)
+  expect(receiver.connections).toBe(1)
+  await post(exchange, receiver.url)
+  expect(receiver.connections).toBe(2)
+})
 
-  test('is shared by no two endpoints', async () => {
-    await using one = await startReceiver()
-    await using other = await startReceiver()
-    const exchange = testExchange()
-    await post(exchange, one.url)
-    await post(exchange, other.url)
-    await post(exchange, one.url)
-    expect([one.connections, other.connections]).toEqual([1, 1])
-    expect([one.requests.length, other.requests.length]).toEqual([2, 1])
-  })
+test('a connection is shared by no two endpoints', async () => {
+  await using one = await startReceiver()
+  await using other = await startReceiver()
+  const exchange = testExchange()
+  await post(exchange, one.url)
+  await post(exchange, other.url)
+  await post(exchange, one.url)
+  expect([one.connections, other.connections]).toEqual([1, 1])
+  expect([one.requests.length, other.requests.length]).toEqual([2, 1])
+})
 
-  test('that the endpoint closes after its answer is not used again', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(answer(200, { headers: { connection: 'close' } }))
-    const exchange = testExchange()
-    for (let i = 0; i < 3; i++) expect(await post(exchange, receiver.url)).toMatchObject({ status: 200 })
-    expect(receiver.connections).toBe(3)
-    expect(receiver.requests).toHaveLength(3)
-  })
+test('a connection that the endpoint closes after its answer is not used again', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(answer(200, { headers: { connection: 'close' } }))
+  const exchange = testExchange()
+  for (let i = 0; i < 3; i++) expect(await post(exchange, receiver.url)).toMatchObject({ status: 200 })
+  expect(receiver.connections).toBe(3)
+  expect(receiver.requests).toHaveLength(3)
+})
 
-  test('that the endpoint closes while it is idle is not used again', async () => {
-    await using receiver = await startReceiver()
-    const exchange = testExchange()
-    receiver.respondOnce(({ response, socket }) => {
-      response.end('taken', () => socket.end())
-    })
-    await post(exchange, receiver.url)
-    await receiver.disconnected(1)
-    expect(await post(exchange, receiver.url)).toMatchObject({ status: 200 })
-    expect(receiver.requests).toHaveLength(2)
+test('a connection that the endpoint closes while it is idle is not used again', async () => {
+  await using receiver = await startReceiver()
+  const exchange = testExchange()
+  receiver.respondOnce(({ response, socket }) => {
+    response.end('taken', () => socket.end())
   })
+  await post(exchange, receiver.url)
+  await receiver.disconnected(1)
+  expect(await post(exchange, receiver.url)).toMatchObject({ status: 200 })
+  expect(receiver.requests).toHaveLength(2)
+})
 
-  test('is closed with the exchange', async () => {
-    await using receiver = await startReceiver()
-    const exchange = testExchange()
-    await post(exchange, receiver.url)
-    await exchange.close()
-    await receiver.disconnected(1)
-  })
+test('a connection is closed with the exchange', async () => {
+  await using receiver = await startReceiver()
+  const exchange = testExchange()
+  await post(exchange, receiver.url)
+  await exchange.close()
+  await receiver.disconnected(1)
 })
 
 test('a kept connection that is reset as it is used again is no failure of the endpoint', async () => {
@@ -109,7 +107,7 @@ describe.each([
   const ca = testAuthority()
   const close: Behaviour = ({ socket }) => socket.destroy()
 
-  test('is no failure of the endpoint: the request is sent on a new one', async () => {
+  test('a kept connection that closes as it is used again is no failure of the endpoint: the request is sent on a new one', async () => {
     await using receiver = await start()
     const exchange = testExchange({ ca })
     await post(exchange, receiver.url)
@@ -121,7 +119,7 @@ describe.each([
     expect(receiver.requests[2]).toEqual(receiver.requests[1])
   })
 
-  test('is no reason for a third request', async () => {
+  test('a kept connection that closes as it is used again is no reason for a third request', async () => {
     await using receiver = await start()
     const exchange = testExchange({ ca })
     // Two kept connections: the second request must not try the other one.
@@ -141,7 +139,7 @@ describe.each([
     expect(receiver.connections).toBe(3)
   })
 
-  test('is a failure when an answer had begun', async () => {
+  test('a kept connection that closes as it is used again is a failure when an answer had begun', async () => {
     await using receiver = await start()
     const exchange = testExchange({ ca })
     await post(exchange, receiver.url)
@@ -150,7 +148,7 @@ describe.each([
     expect(receiver.requests).toHaveLength(2)
   })
 
-  test('is a failure when the endpoint took its time before', async () => {
+  test('a kept connection that closes as it is used again is a failure when the endpoint took its time before', async () => {
     await using receiver = await start()
     const exchange = testExchange({ ca })
     await post(exchange, receiver.url)
@@ -162,7 +160,7 @@ describe.each([
     expect(receiver.requests).toHaveLength(2)
   })
 
-  test('is a failure on the first use of the connection that replaced one announced to close', async () => {
+  test('a kept connection that closes as it is used again is a failure on the first use of the connection that replaced one announced to close', async () => {
     await using receiver = await start()
     const exchange = testExchange({ ca })
     receiver.respondOnce(answer(200, { headers: { connection: 'close' } }), close)
@@ -171,14 +169,14 @@ describe.each([
     expect(receiver.requests).toHaveLength(2)
   })
 
-  test('is a failure on the first use', async () => {
+  test('a kept connection that closes as it is used again is a failure on the first use', async () => {
     await using receiver = await start()
     receiver.respond(close)
     expect(await post(testExchange({ ca }), receiver.url)).toMatchObject({ reason: 'connection-lost' })
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('gives the second request no time of its own', async () => {
+  test('a kept connection that closes as it is used again gives the second request no time of its own', async () => {
     await using receiver = await start()
     const timer = createTestTimer()
     const exchange = testExchange({ ca, startTimer: timer.startTimer })

@@ -15,57 +15,51 @@ const notAllowed = {
     'The host of the URL leads to an address that is not public, and deliveries there are not allowed. Use a public address.',
 }
 
-describe('the host of a URL', () => {
-  test('is resolved once for each connection', async () => {
-    await using dns = await startDnsServer()
-    await using receiver = await startReceiver()
-    dns.set('hook.test', ['127.0.0.1'])
-    const exchange = testExchange({ resolve: dns.resolve })
-    for (let i = 0; i < 3; i++) {
-      expect(await post(exchange, `http://hook.test:${receiver.port}/`)).toMatchObject({ status: 200 })
-    }
-    expect(dns.queries.toSorted((a, b) => a.type.localeCompare(b.type))).toEqual([
-      { name: 'hook.test', type: 'A' },
-      { name: 'hook.test', type: 'AAAA' },
-    ])
-  })
-
-  test('may be international', async () => {
-    await using dns = await startDnsServer()
-    await using receiver = await startReceiver()
-    dns.set('xn--bcher-kva.test', ['127.0.0.1'])
-    const exchange = testExchange({ resolve: dns.resolve })
-    expect(await post(exchange, `http://bücher.test:${receiver.port}/`)).toMatchObject({ status: 200 })
-    expect(receiver.requests[0]?.headers.host).toBe(`xn--bcher-kva.test:${receiver.port}`)
-  })
-
-  test('is tried at its next address when the first refuses', async () => {
-    await using dns = await startDnsServer()
-    await using receiver = await startReceiver()
-    dns.set('hook.test', ['::1', '127.0.0.1'])
-    const exchange = testExchange({ resolve: dns.resolve })
+test('the host of a URL is resolved once for each connection', async () => {
+  await using dns = await startDnsServer()
+  await using receiver = await startReceiver()
+  dns.set('hook.test', ['127.0.0.1'])
+  const exchange = testExchange({ resolve: dns.resolve })
+  for (let i = 0; i < 3; i++) {
     expect(await post(exchange, `http://hook.test:${receiver.port}/`)).toMatchObject({ status: 200 })
-  })
+  }
+  expect(dns.queries.toSorted((a, b) => a.type.localeCompare(b.type))).toEqual([
+    { name: 'hook.test', type: 'A' },
+    { name: 'hook.test', type: 'AAAA' },
+  ])
+})
 
-  test('is resolved as the system does where private networks are allowed', async () => {
-    await using receiver = await startReceiver()
-    expect(await post(testExchange(), `http://localhost:${receiver.port}/`)).toMatchObject({ status: 200 })
-  })
+test('the host of a URL may be international', async () => {
+  await using dns = await startDnsServer()
+  await using receiver = await startReceiver()
+  dns.set('xn--bcher-kva.test', ['127.0.0.1'])
+  const exchange = testExchange({ resolve: dns.resolve })
+  expect(await post(exchange, `http://bücher.test:${receiver.port}/`)).toMatchObject({ status: 200 })
+  expect(receiver.requests[0]?.headers.host).toBe(`xn--bcher-kva.test:${receiver.port}`)
+})
 
-  test.each([
-    ['does not exist', undefined, 'The host name of the URL was not found. Check its spelling and its DNS records.'],
-    ['has no address', [], 'The host name of the URL was not found. Check its spelling and its DNS records.'],
-    [
-      'has failing name servers',
-      'failure' as const,
-      'The name servers of the URL’s host did not answer. Check its DNS.',
-    ],
-  ])('is not found when it %s', async (_name, dnsAnswer, message) => {
-    await using dns = await startDnsServer()
-    if (dnsAnswer !== undefined) dns.set('hook.test', dnsAnswer)
-    const outcome = await post(testExchange({ resolve: dns.resolve }), 'http://hook.test/')
-    expect(outcome).toMatchObject({ kind: 'failed', stage: 'before-sending', reason: 'name-not-found', message })
-  })
+test('the host of a URL is tried at its next address when the first refuses', async () => {
+  await using dns = await startDnsServer()
+  await using receiver = await startReceiver()
+  dns.set('hook.test', ['::1', '127.0.0.1'])
+  const exchange = testExchange({ resolve: dns.resolve })
+  expect(await post(exchange, `http://hook.test:${receiver.port}/`)).toMatchObject({ status: 200 })
+})
+
+test('the host of a URL is resolved as the system does where private networks are allowed', async () => {
+  await using receiver = await startReceiver()
+  expect(await post(testExchange(), `http://localhost:${receiver.port}/`)).toMatchObject({ status: 200 })
+})
+
+test.each([
+  ['does not exist', undefined, 'The host name of the URL was not found. Check its spelling and its DNS records.'],
+  ['has no address', [], 'The host name of the URL was not found. Check its spelling and its DNS records.'],
+  ['has failing name servers', 'failure' as const, 'The name servers of the URL’s host did not answer. Check its DNS.'],
+])('the host of a URL is not found when it %s', async (_name, dnsAnswer, message) => {
+  await using dns = await startDnsServer()
+  if (dnsAnswer !== undefined) dns.set('hook.test', dnsAnswer)
+  const outcome = await post(testExchange({ resolve: dns.resolve }), 'http://hook.test/')
+  expect(outcome).toMatchObject({ kind: 'failed', stage: 'before-sending', reason: 'name-not-found', message })
 })
 
 test('a name without A whose AAAA cannot be had is not said to be missing', async () => {

@@ -5,147 +5,142 @@ import { certificate, testAuthority } from '../../support/certificates.ts'
 import { answer, type Behaviour, silence, startReceiver } from '../../support/receiver.ts'
 import { now, post, testExchange } from './exchange-setup.ts'
 
-describe('an exchange', () => {
-  test('posts the body byte for byte with the headers handed in, and brings back the answer', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(answer(201, { body: 'taken' }))
-    const body = '{"text":"grüße \\u0000 🙂 ","spaces":  1}\n'
-    const outcome = await testExchange().send({
-      url: `${receiver.url}?tenant=1&next=%2Fa%20b`,
-      headers: { 'content-type': 'application/json', 'webhook-id': 'evt_1' },
-      body,
-    })
-
-    expect(outcome).toEqual({
-      kind: 'answered',
-      startedAt: now,
-      reposted: false,
-      durationMs: expect.any(Number),
-      status: 201,
-      body: 'taken',
-      retryAfterSeconds: null,
-    })
-    expect(outcome.durationMs).toBeGreaterThan(0)
-    const [request] = receiver.requests
-    expect(request).toMatchObject({ method: 'POST', url: '/hooks?tenant=1&next=%2Fa%20b' })
-    expect(request?.body).toEqual(Buffer.from(body))
-    expect(request?.headers).toEqual({
-      host: `127.0.0.1:${receiver.port}`,
-      connection: 'keep-alive',
-      'content-type': 'application/json',
-      'webhook-id': 'evt_1',
-      'accept-encoding': 'identity',
-      'content-length': String(Buffer.byteLength(body)),
-    })
+test('an exchange posts the body byte for byte with the headers handed in, and brings back the answer', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(answer(201, { body: 'taken' }))
+  const body = '{"text":"grüße \\u0000 🙂 ","spaces":  1}\n'
+  const outcome = await testExchange().send({
+    url: `${receiver.url}?tenant=1&next=%2Fa%20b`,
+    headers: { 'content-type': 'application/json', 'webhook-id': 'evt_1' },
+    body,
   })
 
-  test.each([200, 204, 301, 302, 303, 304, 307, 308, 400, 410, 429, 500, 503])(
-    'takes %i for an answer',
-    async (status) => {
-      await using receiver = await startReceiver()
-      receiver.respond(answer(status, { headers: { location: '/elsewhere' } }))
-      expect(await post(testExchange(), receiver.url)).toMatchObject({ kind: 'answered', status })
-      expect(receiver.requests.map(({ url }) => url)).toEqual(['/hooks'])
-    },
-  )
-
-  test.each([
-    ['120', 120],
-    ['Sun, 01 Mar 2026 09:31:00 GMT', 60],
-    ['Sun, 06 Nov 1994 08:49:37 GMT', 0],
-    ['soon', null],
-  ])('reads Retry-After: %s', async (header, retryAfterSeconds) => {
-    await using receiver = await startReceiver()
-    receiver.respond(answer(429, { headers: { 'retry-after': header } }))
-    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 429, retryAfterSeconds })
+  expect(outcome).toEqual({
+    kind: 'answered',
+    startedAt: now,
+    reposted: false,
+    durationMs: expect.any(Number),
+    status: 201,
+    body: 'taken',
+    retryAfterSeconds: null,
   })
-
-  test('passes over interim answers', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(({ response }) => {
-      response.writeProcessing()
-      response.writeEarlyHints({ link: '</style.css>; rel=preload', 'retry-after': '60' })
-      response.end('done')
-    })
-    expect(await post(testExchange(), receiver.url)).toMatchObject({
-      status: 200,
-      body: 'done',
-      retryAfterSeconds: null,
-    })
-  })
-
-  test('waits for no other to the same endpoint', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(silence)
-    const exchange = testExchange({ connectionsPerOrigin: 1 })
-    const giveUp = new AbortController()
-    const outcomes = [1, 2, 3, 4, 5].map(() => post(exchange, receiver.url, giveUp.signal))
-    await receiver.received(5)
-    giveUp.abort()
-    await Promise.all(outcomes)
-    expect(getEventListeners(giveUp.signal, 'abort')).toEqual([])
-  })
-
-  test('that is broken off says so, and drops its connection', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(silence)
-    const giveUp = new AbortController()
-    const outcome = post(testExchange(), receiver.url, giveUp.signal)
-    await receiver.received(1)
-    giveUp.abort()
-    expect(await outcome).toMatchObject({ kind: 'failed', stage: 'while-sending', reason: 'connection-lost' })
-    await receiver.disconnected(1)
-  })
-
-  test('with a signal that is aborted already sends nothing', async () => {
-    await using receiver = await startReceiver()
-    const outcome = await post(testExchange(), receiver.url, AbortSignal.abort())
-    expect(outcome).toMatchObject({ kind: 'failed', stage: 'before-sending', reason: 'connection-lost' })
-    expect(receiver.requests).toEqual([])
-  })
-
-  test('under way fails as broken off when all are closed', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(silence)
-    const exchange = testExchange()
-    const outcome = post(exchange, receiver.url)
-    await receiver.received(1)
-    await exchange.close()
-    expect(await outcome).toMatchObject({ reason: 'connection-lost', message: expect.stringContaining('broken off') })
+  expect(outcome.durationMs).toBeGreaterThan(0)
+  const [request] = receiver.requests
+  expect(request).toMatchObject({ method: 'POST', url: '/hooks?tenant=1&next=%2Fa%20b' })
+  expect(request?.body).toEqual(Buffer.from(body))
+  expect(request?.headers).toEqual({
+    host: `127.0.0.1:${receiver.port}`,
+    connection: 'keep-alive',
+    'content-type': 'application/json',
+    'webhook-id': 'evt_1',
+    'accept-encoding': 'identity',
+    'content-length': String(Buffer.byteLength(body)),
   })
 })
 
-describe('the body of an answer', () => {
-  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
-
-  test.each<[string, Behaviour, string]>([
-    ['is kept up to 4 KiB', answer(200, { body: 'x'.repeat(5000) }), 'x'.repeat(4096)],
-    ['is kept up to 4 KiB, however it comes', inPieces('x'.repeat(50), 100), 'x'.repeat(4096)],
-    ['is cut between characters', answer(200, { body: `a${'é'.repeat(3000)}` }), `a${'é'.repeat(2047)}`],
-    ['is whole when it has just 4 KiB', answer(200, { body: 'é'.repeat(2048) }), 'é'.repeat(2048)],
-    ['may be empty', answer(200), ''],
-    [
-      'shows U+FFFD for invalid UTF-8',
-      answer(200, { body: Buffer.from([0x61, 0xff, 0xc3, 0x28, 0xe2, 0x82]) }),
-      'a��(�',
-    ],
-    ['shows U+FFFD for U+0000', answer(200, { body: 'a\0b' }), 'a�b'],
-    ['is unpacked from gzip', encoded('gzip', gzipSync('packed')), 'packed'],
-    ['is unpacked from deflate', encoded('deflate', deflateSync('packed')), 'packed'],
-    ['is unpacked from br', encoded('BR', brotliCompressSync('packed')), 'packed'],
-    ['stays as it is in a coding nobody knows', encoded('rot13', Buffer.from('cnpxrq')), 'cnpxrq'],
-    ['does not count when its gzip is none', encoded('gzip', Buffer.from('packed')), ''],
-    ['is shown as far as its gzip goes', encoded('gzip', gzipSync('x'.repeat(100)).subarray(0, -9)), 'x'.repeat(100)],
-  ])('%s', async (_name, behaviour, body) => {
+test.each([200, 204, 301, 302, 303, 304, 307, 308, 400, 410, 429, 500, 503])(
+  'an exchange takes %i for an answer',
+  async (status) => {
     await using receiver = await startReceiver()
-    receiver.respond(behaviour)
-    expect(await post(testExchange(), receiver.url)).toMatchObject({ kind: 'answered', status: 200, body })
-  })
+    receiver.respond(answer(status, { headers: { location: '/elsewhere' } }))
+    expect(await post(testExchange(), receiver.url)).toMatchObject({ kind: 'answered', status })
+    expect(receiver.requests.map(({ url }) => url)).toEqual(['/hooks'])
+  },
+)
 
-  test.each([
-    ['', 'x'.repeat(4096)],
-    ['gzip', ''],
-  ])('of 1 GiB is read for 64 KiB, and the connection dropped; coding: "%s"', async (coding, body) => {
+test.each([
+  ['120', 120],
+  ['Sun, 01 Mar 2026 09:31:00 GMT', 60],
+  ['Sun, 06 Nov 1994 08:49:37 GMT', 0],
+  ['soon', null],
+])('an exchange reads Retry-After: %s', async (header, retryAfterSeconds) => {
+  await using receiver = await startReceiver()
+  receiver.respond(answer(429, { headers: { 'retry-after': header } }))
+  expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 429, retryAfterSeconds })
+})
+
+test('an exchange passes over interim answers', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(({ response }) => {
+    response.writeProcessing()
+    response.writeEarlyHints({ link: '</style.css>; rel=preload', 'retry-after': '60' })
+    response.end('done')
+  })
+  expect(await post(testExchange(), receiver.url)).toMatchObject({
+    status: 200,
+    body: 'done',
+    retryAfterSeconds: null,
+  })
+})
+
+test('an exchange waits for no other to the same endpoint', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(silence)
+  const exchange = testExchange({ connectionsPerOrigin: 1 })
+  const giveUp = new AbortController()
+  const outcomes = [1, 2, 3, 4, 5].map(() => post(exchange, receiver.url, giveUp.signal))
+  await receiver.received(5)
+  giveUp.abort()
+  await Promise.all(outcomes)
+  expect(getEventListeners(giveUp.signal, 'abort')).toEqual([])
+})
+
+test('an exchange that is broken off says so, and drops its connection', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(silence)
+  const giveUp = new AbortController()
+  const outcome = post(testExchange(), receiver.url, giveUp.signal)
+  await receiver.received(1)
+  giveUp.abort()
+  expect(await outcome).toMatchObject({ kind: 'failed', stage: 'while-sending', reason: 'connection-lost' })
+  await receiver.disconnected(1)
+})
+
+test('an exchange with a signal that is aborted already sends nothing', async () => {
+  await using receiver = await startReceiver()
+  const outcome = await post(testExchange(), receiver.url, AbortSignal.abort())
+  expect(outcome).toMatchObject({ kind: 'failed', stage: 'before-sending', reason: 'connection-lost' })
+  expect(receiver.requests).toEqual([])
+})
+
+test('an exchange under way fails as broken off when all are closed', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(silence)
+  const exchange = testExchange()
+  const outcome = post(exchange, receiver.url)
+  await receiver.received(1)
+  await exchange.close()
+  expect(await outcome).toMatchObject({ reason: 'connection-lost', message: expect.stringContaining('broken off') })
+})
+
+const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+
+test.each<[string, Behaviour, string]>([
+  ['is kept up to 4 KiB', answer(200, { body: 'x'.repeat(5000) }), 'x'.repeat(4096)],
+  ['is kept up to 4 KiB, however it comes', inPieces('x'.repeat(50), 100), 'x'.repeat(4096)],
+  ['is cut between characters', answer(200, { body: `a${'é'.repeat(3000)}` }), `a${'é'.repeat(2047)}`],
+  ['is whole when it has just 4 KiB', answer(200, { body: 'é'.repeat(2048) }), 'é'.repeat(2048)],
+  ['may be empty', answer(200), ''],
+  ['shows U+FFFD for invalid UTF-8', answer(200, { body: Buffer.from([0x61, 0xff, 0xc3, 0x28, 0xe2, 0x82]) }), 'a��(�'],
+  ['shows U+FFFD for U+0000', answer(200, { body: 'a\0b' }), 'a�b'],
+  ['is unpacked from gzip', encoded('gzip', gzipSync('packed')), 'packed'],
+  ['is unpacked from deflate', encoded('deflate', deflateSync('packed')), 'packed'],
+  ['is unpacked from br', encoded('BR', brotliCompressSync('packed')), 'packed'],
+  ['stays as it is in a coding nobody knows', encoded('rot13', Buffer.from('cnpxrq')), 'cnpxrq'],
+  ['does not count when its gzip is none', encoded('gzip', Buffer.from('packed')), ''],
+  ['is shown as far as its gzip goes', encoded('gzip', gzipSync('x'.repeat(100)).subarray(0, -9)), 'x'.repeat(100)],
+])('the body of an answer: %s', async (_name, behaviour, body) => {
+  await using receiver = await startReceiver()
+  receiver.respond(behaviour)
+  expect(await post(testExchange(), receiver.url)).toMatchObject({ kind: 'answered', status: 200, body })
+})
+
+test.each([
+  ['', 'x'.repeat(4096)],
+  ['gzip', ''],
+])(
+  'the body of an answer of 1 GiB is read for 64 KiB, and the connection dropped; coding: "%s"',
+  async (coding, body) => {
     await using receiver = await startReceiver()
     const chunk = Buffer.alloc(64 * 1024, 'x')
     let written = 0
@@ -164,29 +159,29 @@ describe('the body of an answer', () => {
     await receiver.disconnected(1)
     // What was under way in the buffers of both sides when the connection was dropped.
     expect(written).toBeLessThan(32 * 1024 * 1024)
-  })
+  },
+)
 
-  test('that unpacks to 64 KiB ends there, though more may follow, and the connection is dropped', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(({ response }) => {
-      response.writeHead(200, { 'content-encoding': 'gzip' })
-      response.write(bomb.subarray(0, 1024))
-    })
-    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: '�'.repeat(4096) })
-    await receiver.disconnected(1)
+test('the body of an answer that unpacks to 64 KiB ends there, though more may follow, and the connection is dropped', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(({ response }) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' })
+    response.write(bomb.subarray(0, 1024))
   })
+  expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: '�'.repeat(4096) })
+  await receiver.disconnected(1)
+})
 
-  test('that is a whole gzip bomb is an answer', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(encoded('gzip', bomb))
-    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: '�'.repeat(4096) })
-  })
+test('the body of an answer that is a whole gzip bomb is an answer', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(encoded('gzip', bomb))
+  expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: '�'.repeat(4096) })
+})
 
-  test('that ends with the connection is complete', async () => {
-    await using receiver = await startReceiver()
-    receiver.respond(({ socket }) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
-    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: 'all of it' })
-  })
+test('the body of an answer that ends with the connection is complete', async () => {
+  await using receiver = await startReceiver()
+  receiver.respond(({ socket }) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
+  expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: 'all of it' })
 })
 
 function encoded(coding: string, body: Buffer): Behaviour {

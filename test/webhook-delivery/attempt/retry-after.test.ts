@@ -56,7 +56,7 @@ describe('Retry-After', () => {
     expect(parseRetryAfter(header, now)).toBeNull()
   })
 
-  test('of any date is the time until then, never negative, never more than a day', () => {
+  test('Retry-After of any date is the time until then, never negative, never more than a day', () => {
     const dates = fc.date({ min: new Date('1970-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
     fc.assert(
       fc.property(dates, dates, (at, from) => {
@@ -68,7 +68,7 @@ describe('Retry-After', () => {
     )
   })
 
-  test('of any text is a number of seconds within a day, or nothing', () => {
+  test('Retry-After of any text is a number of seconds within a day, or nothing', () => {
     const almost = fc.mixedCase(fc.constantFrom('Sun, 01 Mar 2026 09:31:00 GMT', '120', 'Sun Mar  1 09:31:00 2026'))
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), almost), (text) => {

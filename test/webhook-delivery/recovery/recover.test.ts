@@ -41,7 +41,7 @@ async function miss(count: number, type: 'contact.deleted' | 'contact.created' =
   return ids
 }
 
-test('sends what came while the webhook was disabled, and what 410 canceled, once; samples are left out', async () => {
+test('a recovery sends what came while the webhook was disabled, and what 410 canceled, once; samples are left out', async () => {
   const [accepted] = await engine.emit()
   await receiver.received(1)
   receiver.respondOnce(answer(500), answer(410))
@@ -64,7 +64,7 @@ test('sends what came while the webhook was disabled, and what 410 canceled, onc
   expect(data).toMatchObject([again, { status: 'completed', count: 4, done: 4 }])
 })
 
-test('is one recovery when it is asked for three times at once, and says so; another one is refused meanwhile', async () => {
+test('a recovery is one when it is asked for three times at once, and says so; another one is refused meanwhile', async () => {
   await miss(5)
   const answers = await Promise.all([ask(), ask(), ask()])
   expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
@@ -77,7 +77,7 @@ test('is one recovery when it is asked for three times at once, and says so; ano
   expect(receiver.requests).toHaveLength(5)
 })
 
-test('takes the events of a span, by the time in them, and of the types asked for and subscribed to now', async () => {
+test('a recovery takes the events of a span, by the time in them, and of the types asked for and subscribed to now', async () => {
   await miss(1)
   await engine.advance(60)
   const created = await miss(1, 'contact.created')
@@ -104,7 +104,7 @@ test('takes the events of a span, by the time in them, and of the types asked fo
   expect(received()).toEqual([...deleted, ...created])
 })
 
-test('has events from before there were positions, and leaves out what awaits its fan-out', async () => {
+test('a recovery has events from before there were positions, and leaves out what awaits its fan-out', async () => {
   const old = await miss(3)
   await sql`
     INSERT INTO settings (name, value) VALUES ('last_event_without_position', ${old.at(-1)})
@@ -120,7 +120,7 @@ test('has events from before there were positions, and leaves out what awaits it
   expect(new Set(rows.map((row) => row.event_id)).size).toBe(6)
 })
 
-test('finds events and deliveries of a clock that was ahead by hours and then set back', async () => {
+test('a recovery finds events and deliveries of a clock that was ahead by hours and then set back', async () => {
   const { db, queue, accountId, webhookChanges } = engine
   await engine.advance(6 * 3_600)
   const ahead = await miss(1)
@@ -152,7 +152,7 @@ test('finds events and deliveries of a clock that was ahead by hours and then se
   )
 })
 
-test('ends when the webhook is disabled, says so, and another one sends the rest', async () => {
+test('a recovery ends when the webhook is disabled, says so, and another one sends the rest', async () => {
   await engine.workers.stop(1_000)
   await miss0(3)
   const { id } = await ask()
@@ -173,7 +173,7 @@ async function miss0(count: number): Promise<void> {
   await set('enabled')
 }
 
-test('is counted at once up to 2,000 events; beyond that it says that there are more, and how many in the end', async () => {
+test('a recovery is counted at once up to 2,000 events; beyond that it says that there are more, and how many in the end', async () => {
   await engine.workers.stop(1_000)
   await miss0(2_300)
   expect(await ask()).toMatchObject({ count: 2_000, countIsExact: false })
@@ -182,7 +182,7 @@ test('is counted at once up to 2,000 events; beyond that it says that there are 
   expect(done).toMatchObject({ id, status: 'completed', count: 2_300, countIsExact: true, done: 2_300 })
 })
 
-test('belongs to its webhook and its account', async () => {
+test('a recovery belongs to its webhook and its account', async () => {
   const { db, accountId } = engine
   const { id } = await ask()
   const other = await engine.addWebhook(receiver.url)
@@ -196,7 +196,7 @@ test('belongs to its webhook and its account', async () => {
   expect((await engine.deliveries.listRecoveries(db, live(accountId), other, { limit: 1 })).data).toEqual([])
 })
 
-test('that a process of the version before was asked for is done', async () => {
+test('a recovery that a process of the version before was asked for is done', async () => {
   await miss(2)
   const data = {
     webhookId,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   createAccountTurns,
   quantum,
@@ -9,121 +9,117 @@ import { mayHoldMore, roomFor } from '../../../server/webhook-delivery/schedulin
 
 const threshold = fc.record({ places: fc.integer({ min: 1, max: 300 }), alpha: fc.integer({ min: 1, max: 8 }) })
 
-describe('the turns of accounts', () => {
-  test('look at a bounded number of accounts for each decision, however many there are and hold too much', () => {
-    const choices = fc.array(fc.nat(), { minLength: 1_000, maxLength: 1_000 })
-    const counts = fc.record({ accounts: fc.integer({ min: 1, max: 3_000 }), each: fc.integer({ min: 1, max: 3 }) })
-    fc.assert(
-      fc.property(counts, fc.integer({ min: 1, max: 8 }), choices, ({ accounts, each }, alpha, picks) => {
-        let looks = 0
-        // A few places are left when each account has its own.
-        const turns = createAccountTurns<TurnAccount>({ places: accounts * each + 2, alpha })
-        const ready = {
-          get size() {
-            looks += 1
-            return 1
-          },
-        }
-        for (let count = 0; count < accounts; count++) turns.place({ held: 0, deficit: 0, ready, state: 'no_work' })
-        const held: TurnAccount[] = []
-        const takeNext = () => {
-          const account = turns.current()
-          if (account === undefined) return false
-          turns.take(account)
-          held.push(account)
-          return true
-        }
-        while (takeNext());
-        looks = 0
-        for (const pick of picks) {
-          if (pick % 2 === 0 && takeNext()) continue
-          const [one] = held.splice(pick % held.length, 1)
-          if (one !== undefined) turns.release(one)
-        }
-        expect(looks).toBeLessThan(10 * picks.length)
-      }),
-      { numRuns: 30, endOnFailure: true },
-    )
-  })
-
-  test('do not look again and again at accounts that hold too much', () => {
-    const rounds = 500
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 8 }), (greedy, alpha) => {
-        let looks = 0
-        const turns = createAccountTurns<TurnAccount>({ places: greedy * alpha + 1, alpha })
-        const ready = {
-          get size() {
-            looks += 1
-            return 1
-          },
-        }
-        // One place is left, and nobody may have it who holds α.
-        for (let count = 0; count < greedy; count++) {
-          const account: TurnAccount = { held: 0, deficit: 0, ready, state: 'no_work' }
-          turns.place(account)
-          for (let taken = 0; taken < alpha; taken++) turns.take(account)
-        }
-        looks = 0
-        for (let round = 0; round < rounds; round++) {
-          const calm = { held: 0, deficit: 0, ready: { size: 1 }, state: 'no_work' as TurnAccount['state'] }
-          turns.place(calm)
-          expect(turns.current()).toBe(calm)
-          turns.take(calm)
-          calm.ready.size = 0
-          turns.release(calm)
-        }
-        expect(looks).toBeLessThan(10 * rounds)
-      }),
-      { numRuns: 30, endOnFailure: true },
-    )
-  })
-
-  test('give each account that may start no more than its starts before the others have had theirs', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 2, max: 50 }), (count) => {
-        const turns = createAccountTurns<TurnAccount & { id: number; starts: number }>({ places: 1e6, alpha: 1e3 })
-        for (let id = 0; id < count; id++) {
-          turns.place({ id, starts: 0, held: 0, deficit: 0, ready: { size: 1 }, state: 'no_work' })
-        }
-        const starts = new Map<number, number>()
-        for (let start = 0; start < 20 * count * quantum; start++) {
-          const account = turns.current()
-          if (account === undefined) throw new Error('nobody may start')
-          turns.take(account)
-          starts.set(account.id, (starts.get(account.id) ?? 0) + 1)
-          const numbers = [...starts.values()]
-          expect(Math.max(...numbers) - (starts.size < count ? 0 : Math.min(...numbers))).toBeLessThanOrEqual(quantum)
-        }
-      }),
-      { numRuns: 10 },
-    )
-  })
+test('the turns of accounts look at a bounded number of accounts for each decision, however many there are and hold too much', () => {
+  const choices = fc.array(fc.nat(), { minLength: 1_000, maxLength: 1_000 })
+  const counts = fc.record({ accounts: fc.integer({ min: 1, max: 3_000 }), each: fc.integer({ min: 1, max: 3 }) })
+  fc.assert(
+    fc.property(counts, fc.integer({ min: 1, max: 8 }), choices, ({ accounts, each }, alpha, picks) => {
+      let looks = 0
+      // A few places are left when each account has its own.
+      const turns = createAccountTurns<TurnAccount>({ places: accounts * each + 2, alpha })
+      const ready = {
+        get size() {
+          looks += 1
+          return 1
+        },
+      }
+      for (let count = 0; count < accounts; count++) turns.place({ held: 0, deficit: 0, ready, state: 'no_work' })
+      const held: TurnAccount[] = []
+      const takeNext = () => {
+        const account = turns.current()
+        if (account === undefined) return false
+        turns.take(account)
+        held.push(account)
+        return true
+      }
+      while (takeNext());
+      looks = 0
+      for (const pick of picks) {
+        if (pick % 2 === 0 && takeNext()) continue
+        const [one] = held.splice(pick % held.length, 1)
+        if (one !== undefined) turns.release(one)
+      }
+      expect(looks).toBeLessThan(10 * picks.length)
+    }),
+    { numRuns: 30, endOnFailure: true },
+  )
 })
 
-describe('the threshold', () => {
-  test('lets each of n greedy accounts have α/(1+nα) of the places, so that some stay free for the next', () => {
-    const settings = { places: 1_024, alpha: 4 }
-    for (const greedy of [1, 2, 10]) {
-      const turns = createAccountTurns<TurnAccount>(settings)
-      const accounts = Array.from({ length: greedy }, () => {
-        return { held: 0, deficit: 0, ready: { size: 1 }, state: 'no_work' as TurnAccount['state'] }
-      })
-      for (const account of accounts) turns.place(account)
-      for (let account = turns.current(); account !== undefined; account = turns.current()) turns.take(account)
-      const share = (1_024 * 4) / (1 + greedy * 4)
-      for (const { held } of accounts) expect(Math.abs(held - share)).toBeLessThanOrEqual(quantum)
-      expect(turns.taken).toBeLessThan(1_024)
-    }
-  })
+test('the turns of accounts do not look again and again at accounts that hold too much', () => {
+  const rounds = 500
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 8 }), (greedy, alpha) => {
+      let looks = 0
+      const turns = createAccountTurns<TurnAccount>({ places: greedy * alpha + 1, alpha })
+      const ready = {
+        get size() {
+          looks += 1
+          return 1
+        },
+      }
+      // One place is left, and nobody may have it who holds α.
+      for (let count = 0; count < greedy; count++) {
+        const account: TurnAccount = { held: 0, deficit: 0, ready, state: 'no_work' }
+        turns.place(account)
+        for (let taken = 0; taken < alpha; taken++) turns.take(account)
+      }
+      looks = 0
+      for (let round = 0; round < rounds; round++) {
+        const calm = { held: 0, deficit: 0, ready: { size: 1 }, state: 'no_work' as TurnAccount['state'] }
+        turns.place(calm)
+        expect(turns.current()).toBe(calm)
+        turns.take(calm)
+        calm.ready.size = 0
+        turns.release(calm)
+      }
+      expect(looks).toBeLessThan(10 * rounds)
+    }),
+    { numRuns: 30, endOnFailure: true },
+  )
+})
 
-  test('allows at once as many as it would one by one', () => {
-    fc.assert(
-      fc.property(threshold, fc.nat(300), fc.nat(300), (settings, held, others) => {
-        let more = 0
-        while (mayHoldMore(settings, held + more, held + others + more)) more += 1
-        expect(roomFor(settings, held, held + others)).toBe(more)
-      }),
-    )
-  })
+test('the turns of accounts give each account that may start no more than its starts before the others have had theirs', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 50 }), (count) => {
+      const turns = createAccountTurns<TurnAccount & { id: number; starts: number }>({ places: 1e6, alpha: 1e3 })
+      for (let id = 0; id < count; id++) {
+        turns.place({ id, starts: 0, held: 0, deficit: 0, ready: { size: 1 }, state: 'no_work' })
+      }
+      const starts = new Map<number, number>()
+      for (let start = 0; start < 20 * count * quantum; start++) {
+        const account = turns.current()
+        if (account === undefined) throw new Error('nobody may start')
+        turns.take(account)
+        starts.set(account.id, (starts.get(account.id) ?? 0) + 1)
+        const numbers = [...starts.values()]
+        expect(Math.max(...numbers) - (starts.size < count ? 0 : Math.min(...numbers))).toBeLessThanOrEqual(quantum)
+      }
+    }),
+    { numRuns: 10 },
+  )
+})
+
+test('the threshold lets each of n greedy accounts have α/(1+nα) of the places, so that some stay free for the next', () => {
+  const settings = { places: 1_024, alpha: 4 }
+  for (const greedy of [1, 2, 10]) {
+    const turns = createAccountTurns<TurnAccount>(settings)
+    const accounts = Array.from({ length: greedy }, () => {
+      return { held: 0, deficit: 0, ready: { size: 1 }, state: 'no_work' as TurnAccount['state'] }
+    })
+    for (const account of accounts) turns.place(account)
+    for (let account = turns.current(); account !== undefined; account = turns.current()) turns.take(account)
+    const share = (1_024 * 4) / (1 + greedy * 4)
+    for (const { held } of accounts) expect(Math.abs(held - share)).toBeLessThanOrEqual(quantum)
+    expect(turns.taken).toBeLessThan(1_024)
+  }
+})
+
+test('the threshold allows at once as many as it would one by one', () => {
+  fc.assert(
+    fc.property(threshold, fc.nat(300), fc.nat(300), (settings, held, others) => {
+      let more = 0
+      while (mayHoldMore(settings, held + more, held + others + more)) more += 1
+      expect(roomFor(settings, held, held + others)).toBe(more)
+    }),
+  )
 })

@@ -51,12 +51,12 @@ async function walk(looks: number, afterEach: (walk: FlowScan) => Promise<void>)
   return found
 }
 
-test('finds every flow with work, however often it is woken', async () => {
+test('a scan of flows finds every flow with work, however often it is woken', async () => {
   await put([{ flow: firstFlow + flows, dueAt: null }])
   expect(await walk(2, async (walking) => walking.wake())).toEqual([String(firstFlow + flows)])
 })
 
-test('begins anew when it has been through all', async () => {
+test('a scan of flows begins anew when it has been through all', async () => {
   await put([
     { flow: firstFlow - 1 + flows, dueAt: null },
     { flow: firstFlow, dueAt: null },
@@ -66,7 +66,7 @@ test('begins anew when it has been through all', async () => {
   expect(await walk(3, async (walking) => walking.wake())).toEqual([first, last, first])
 })
 
-test('looks first at the flow it is woken for, and at no other for it', async () => {
+test('a scan of flows looks first at the flow it is woken for, and at no other for it', async () => {
   const last = firstFlow - 1 + flows
   let isPut = false
   const found = await walk(2, async (walking) => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
 import {
   createIntakes,
@@ -65,146 +65,144 @@ function fill(intake: Reservation, name: FlowName): number {
 
 const atEnd = { leased: [], last: null, rest: false }
 
-describe('an intake', () => {
-  test('has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
-    const { intakes } = setUp()
-    {
-      using intake = await intakes.open()
-      expect(fill(intake, flow)).toBe(initialLimit)
-      using next = await intakes.open()
-      expect(fill(next, flow)).toBe(0)
-      expect(fill(next, other)).toBe(initialLimit)
-    }
+test('an intake has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
+  const { intakes } = setUp()
+  {
     using intake = await intakes.open()
     expect(fill(intake, flow)).toBe(initialLimit)
-  })
+    using next = await intakes.open()
+    expect(fill(next, flow)).toBe(0)
+    expect(fill(next, other)).toBe(initialLimit)
+  }
+  using intake = await intakes.open()
+  expect(fill(intake, flow)).toBe(initialLimit)
+})
 
-  test('takes all deliveries of an event or none', async () => {
-    const { scheduler, intakes } = setUp()
-    quicken(scheduler, flow)
-    using intake = await intakes.open()
-    fill(intake, flow)
-    expect(intake.destinationOf(kindOf(other), [other, flow])).toBe('later')
-    expect(fill(intake, other)).toBe(initialLimit)
-  })
+test('an intake takes all deliveries of an event or none', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  using intake = await intakes.open()
+  fill(intake, flow)
+  expect(intake.destinationOf(kindOf(other), [other, flow])).toBe('later')
+  expect(fill(intake, other)).toBe(initialLimit)
+})
 
-  test('leaves for later what is of a quick flow, and puts into the queue what is of another', async () => {
-    const { scheduler, intakes } = setUp()
-    quicken(scheduler, flow)
-    const stalled = { flow: '3', account: 'c', host: 'h' }
-    stall(scheduler, stalled)
-    using intake = await intakes.open()
+test('an intake leaves for later what is of a quick flow, and puts into the queue what is of another', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  const stalled = { flow: '3', account: 'c', host: 'h' }
+  stall(scheduler, stalled)
+  using intake = await intakes.open()
+  fill(intake, flow)
+  fill(intake, other)
+  expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
+  expect(intake.destinationOf(kindOf(other), [other])).toBe('queue')
+  expect(intake.destinationOf(kindOf(stalled), [stalled])).toBe('queue')
+})
+
+test('an intake looks behind what it left for later after a while, page by page, and then from the beginning again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  /** A batch that finds only events of the flow, for which there is no room, the last of them this one. */
+  async function batch(last: string | null): Promise<string> {
+    const opening = intakes.open()
+    await vi.advanceTimersByTimeAsync(100)
+    const intake = await opening
     fill(intake, flow)
-    fill(intake, other)
     expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
-    expect(intake.destinationOf(kindOf(other), [other])).toBe('queue')
-    expect(intake.destinationOf(kindOf(stalled), [stalled])).toBe('queue')
-  })
+    intake.fill({ leased: [], last, rest: true })
+    // All of it is taken in hand, and nobody starts anything.
+    scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
+    return intake.after
+  }
+  const pages = [
+    await batch('evt_2'),
+    await batch('evt_4'),
+    await batch('evt_6'),
+    await batch(null),
+    await batch('evt_2'),
+  ]
+  expect(pages).toEqual(['', '', 'evt_4', 'evt_6', ''])
+})
 
-  test('looks behind what it left for later after a while, page by page, and then from the beginning again', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    const { scheduler, intakes } = setUp()
-    quicken(scheduler, flow)
-    /** A batch that finds only events of the flow, for which there is no room, the last of them this one. */
-    async function batch(last: string | null): Promise<string> {
-      const opening = intakes.open()
-      await vi.advanceTimersByTimeAsync(100)
-      const intake = await opening
-      fill(intake, flow)
-      expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
-      intake.fill({ leased: [], last, rest: true })
-      // All of it is taken in hand, and nobody starts anything.
-      scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
-      return intake.after
-    }
-    const pages = [
-      await batch('evt_2'),
-      await batch('evt_4'),
-      await batch('evt_6'),
-      await batch(null),
-      await batch('evt_2'),
-    ]
-    expect(pages).toEqual(['', '', 'evt_4', 'evt_6', ''])
-  })
-
-  test('reads of a kind of which it left events no more than there is room for, until none are left', async () => {
-    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
-    const { scheduler, intakes } = setUp()
-    quicken(scheduler, flow)
-    quicken(scheduler, other)
-    /** A batch with more events of these flows than there is room for, none of which is taken in the end. */
-    async function batch(names: FlowName[], rest: boolean): Promise<readonly KindLimit[]> {
-      const intake = await intakes.open()
-      for (const name of names) fill(intake, name)
-      intake.fill({ ...atEnd, rest })
-      return intake.limits
-    }
-    const room = scheduler.mayTakeInHand(flow)
-    expect(await batch([flow, other], true)).toEqual([])
-    scheduler.takeInHand(flow, 3)
-    const ofFlow = { ...kindOf(flow), max: room - 3 }
-    expect(await batch([flow], true)).toEqual([ofFlow, { ...kindOf(other), max: room }])
-    vi.advanceTimersByTime(1_001)
-    expect(await batch([flow], true)).toEqual([ofFlow])
-    expect(intakes.isCaughtUp(flow.account)).toBe(false)
-    expect(intakes.isCaughtUp(other.account)).toBe(true)
-    const exact = await intakes.open()
-    for (let taken = 0; taken < ofFlow.max; taken++) exact.destinationOf(kindOf(flow), [flow])
-    exact.fill({ ...atEnd, rest: true })
-    expect(await batch([flow], false)).toEqual([ofFlow])
-    expect(await batch([], false)).toEqual([])
-  })
-
-  test('says which accounts have nothing in the outbox, once it has seen its end', async () => {
-    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
-    const { scheduler, intakes } = setUp()
-    quicken(scheduler, flow)
-    expect(intakes.isCaughtUp('b')).toBe(false)
+test('an intake reads of a kind of which it left events no more than there is room for, until none are left', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  quicken(scheduler, other)
+  /** A batch with more events of these flows than there is room for, none of which is taken in the end. */
+  async function batch(names: FlowName[], rest: boolean): Promise<readonly KindLimit[]> {
     const intake = await intakes.open()
-    fill(intake, flow)
-    intake.destinationOf(kindOf(flow), [flow])
-    intake.fill(atEnd)
-    expect(intakes.isCaughtUp('a')).toBe(false)
-    expect(intakes.isCaughtUp('b')).toBe(true)
-    vi.advanceTimersByTime(1_001)
-    const next = await intakes.open()
-    next.fill(atEnd)
-    expect(intakes.isCaughtUp('a')).toBe(true)
-  })
+    for (const name of names) fill(intake, name)
+    intake.fill({ ...atEnd, rest })
+    return intake.limits
+  }
+  const room = scheduler.mayTakeInHand(flow)
+  expect(await batch([flow, other], true)).toEqual([])
+  scheduler.takeInHand(flow, 3)
+  const ofFlow = { ...kindOf(flow), max: room - 3 }
+  expect(await batch([flow], true)).toEqual([ofFlow, { ...kindOf(other), max: room }])
+  vi.advanceTimersByTime(1_001)
+  expect(await batch([flow], true)).toEqual([ofFlow])
+  expect(intakes.isCaughtUp(flow.account)).toBe(false)
+  expect(intakes.isCaughtUp(other.account)).toBe(true)
+  const exact = await intakes.open()
+  for (let taken = 0; taken < ofFlow.max; taken++) exact.destinationOf(kindOf(flow), [flow])
+  exact.fill({ ...atEnd, rest: true })
+  expect(await batch([flow], false)).toEqual([ofFlow])
+  expect(await batch([], false)).toEqual([])
+})
 
-  test('takes an event at once where all of its deliveries have room, and else none', () => {
-    const { scheduler, intakes, take } = setUp()
-    const few = eventOf(flow, other)
-    expect(intakes.takeNow(few)).toBe(true)
-    expect(take).toHaveBeenCalledWith([few])
-    // What is taken counts itself: nothing is reserved any more.
-    expect(scheduler.mayTakeInHand(flow)).toBe(initialLimit)
-    scheduler.takeInHand(flow, initialLimit)
-    expect(intakes.takeNow(eventOf(other, flow))).toBe(false)
-    expect(scheduler.mayTakeInHand(other)).toBe(initialLimit)
-    expect(intakes.isCaughtUp(flow.account)).toBe(false)
-  })
+test('an intake says which accounts have nothing in the outbox, once it has seen its end', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  expect(intakes.isCaughtUp('b')).toBe(false)
+  const intake = await intakes.open()
+  fill(intake, flow)
+  intake.destinationOf(kindOf(flow), [flow])
+  intake.fill(atEnd)
+  expect(intakes.isCaughtUp('a')).toBe(false)
+  expect(intakes.isCaughtUp('b')).toBe(true)
+  vi.advanceTimersByTime(1_001)
+  const next = await intakes.open()
+  next.fill(atEnd)
+  expect(intakes.isCaughtUp('a')).toBe(true)
+})
 
-  test('goes on as soon as there is room', async () => {
-    const { scheduler, intakes } = setUp()
-    quicken(scheduler, flow)
-    const first = await intakes.open()
-    fill(first, flow)
-    first.destinationOf(kindOf(flow), [flow])
-    const waiting = intakes.open()
-    first[Symbol.dispose]()
-    intakes.wake()
-    using second = await waiting
-    expect(second.after).toBe('')
-    expect(second.destinationOf(kindOf(flow), [flow])).toBe('hand')
-  })
+test('an intake takes an event at once where all of its deliveries have room, and else none', () => {
+  const { scheduler, intakes, take } = setUp()
+  const few = eventOf(flow, other)
+  expect(intakes.takeNow(few)).toBe(true)
+  expect(take).toHaveBeenCalledWith([few])
+  // What is taken counts itself: nothing is reserved any more.
+  expect(scheduler.mayTakeInHand(flow)).toBe(initialLimit)
+  scheduler.takeInHand(flow, initialLimit)
+  expect(intakes.takeNow(eventOf(other, flow))).toBe(false)
+  expect(scheduler.mayTakeInHand(other)).toBe(initialLimit)
+  expect(intakes.isCaughtUp(flow.account)).toBe(false)
+})
 
-  test('puts everything into the queue once it is closed', async () => {
-    const { intakes } = setUp()
-    using intake = await intakes.open()
-    intakes.close()
-    expect(intake.destinationOf(kindOf(flow), [flow])).toBe('queue')
-    expect(intakes.takeNow(eventOf(flow))).toBe(false)
-    expect(intakes.isCaughtUp('a')).toBe(false)
-  })
+test('an intake goes on as soon as there is room', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  const first = await intakes.open()
+  fill(first, flow)
+  first.destinationOf(kindOf(flow), [flow])
+  const waiting = intakes.open()
+  first[Symbol.dispose]()
+  intakes.wake()
+  using second = await waiting
+  expect(second.after).toBe('')
+  expect(second.destinationOf(kindOf(flow), [flow])).toBe('hand')
+})
+
+test('an intake puts everything into the queue once it is closed', async () => {
+  const { intakes } = setUp()
+  using intake = await intakes.open()
+  intakes.close()
+  expect(intake.destinationOf(kindOf(flow), [flow])).toBe('queue')
+  expect(intakes.takeNow(eventOf(flow))).toBe(false)
+  expect(intakes.isCaughtUp('a')).toBe(false)
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { quantum } from '../../../server/webhook-delivery/scheduling/deficit-round-robin.ts'
 import {
   afterAnswer,
@@ -218,122 +218,120 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
   return { expected, limits: new Map([...expected.keys()].map((flow) => [flow, scheduler.view(flow)?.limit])) }
 }
 
-describe('the scheduler', () => {
-  test('has the limit of a flow grow by what is in flight, not by what is reserved for nothing', () => {
-    const scheduler = createScheduler({ ...settings, places: 100 })
-    const name = nameOf(0, 0, 0)
-    for (let round = 0; round < 20; round++) {
-      scheduler.offer(name, 3)
-      const [first, ...others] = [scheduler.next(), scheduler.next(), scheduler.next()]
-      if (first === undefined || first === null) throw new Error('nothing may start')
-      scheduler.begin(first, round)
-      scheduler.end(first, { kind: 'answered', latencyMs: 5 })
-      for (const request of [first, ...others]) if (request !== null) scheduler.free(request)
-    }
-    expect(scheduler.view(name.flow)?.limit.limit).toBe(4)
-  })
+test('the scheduler has the limit of a flow grow by what is in flight, not by what is reserved for nothing', () => {
+  const scheduler = createScheduler({ ...settings, places: 100 })
+  const name = nameOf(0, 0, 0)
+  for (let round = 0; round < 20; round++) {
+    scheduler.offer(name, 3)
+    const [first, ...others] = [scheduler.next(), scheduler.next(), scheduler.next()]
+    if (first === undefined || first === null) throw new Error('nothing may start')
+    scheduler.begin(first, round)
+    scheduler.end(first, { kind: 'answered', latencyMs: 5 })
+    for (const request of [first, ...others]) if (request !== null) scheduler.free(request)
+  }
+  expect(scheduler.view(name.flow)?.limit.limit).toBe(4)
+})
 
-  test('starts nothing beyond a threshold, a ceiling or a limit, and forgets nobody', () => {
-    fc.assert(
-      fc.property(steps, (list) => {
-        play(list)
-      }),
-      { numRuns: 300 },
-    )
-  })
+test('the scheduler starts nothing beyond a threshold, a ceiling or a limit, and forgets nobody', () => {
+  fc.assert(
+    fc.property(steps, (list) => {
+      play(list)
+    }),
+    { numRuns: 300 },
+  )
+})
 
-  test('begins a head that may start within one round of turns for every eight flows of its account', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 60 }), (others, ownFlows) => {
-        const scheduler = createScheduler({ ...settings, places: 100_000, hostMax: 100_000 })
-        for (let account = 1; account <= others; account++) {
-          for (let path = 0; path < 3; path++) {
-            scheduler.offer(nameOf(account, 0, path), 1_000_000)
-          }
+test('the scheduler begins a head that may start within one round of turns for every eight flows of its account', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 60 }), (others, ownFlows) => {
+      const scheduler = createScheduler({ ...settings, places: 100_000, hostMax: 100_000 })
+      for (let account = 1; account <= others; account++) {
+        for (let path = 0; path < 3; path++) {
+          scheduler.offer(nameOf(account, 0, path), 1_000_000)
         }
-        // They go round for some time.
-        for (let count = 0; count < others * 5; count++) {
-          const request = scheduler.next()
-          if (request === null) break
-          scheduler.begin(request, 0)
-          scheduler.end(request, { kind: 'answered', latencyMs: 1 })
-        }
-        for (let path = 0; path < ownFlows; path++) scheduler.offer(nameOf(0, 0, path), 1)
-        const bound = (others + 1) * quantum * Math.ceil(ownFlows / quantum)
-        const waiting = new Set(Array.from({ length: ownFlows }, (_, path) => nameOf(0, 0, path).flow))
-        for (let count = 0; count < bound && waiting.size > 0; count++) {
-          const request = scheduler.next()
-          if (request === null) break
-          waiting.delete(request.flow)
-          scheduler.begin(request, 0)
-          scheduler.end(request, { kind: 'answered', latencyMs: 1 })
-        }
-        expect(waiting.size).toBe(0)
-      }),
-      { numRuns: 30 },
-    )
-  })
+      }
+      // They go round for some time.
+      for (let count = 0; count < others * 5; count++) {
+        const request = scheduler.next()
+        if (request === null) break
+        scheduler.begin(request, 0)
+        scheduler.end(request, { kind: 'answered', latencyMs: 1 })
+      }
+      for (let path = 0; path < ownFlows; path++) scheduler.offer(nameOf(0, 0, path), 1)
+      const bound = (others + 1) * quantum * Math.ceil(ownFlows / quantum)
+      const waiting = new Set(Array.from({ length: ownFlows }, (_, path) => nameOf(0, 0, path).flow))
+      for (let count = 0; count < bound && waiting.size > 0; count++) {
+        const request = scheduler.next()
+        if (request === null) break
+        waiting.delete(request.flow)
+        scheduler.begin(request, 0)
+        scheduler.end(request, { kind: 'answered', latencyMs: 1 })
+      }
+      expect(waiting.size).toBe(0)
+    }),
+    { numRuns: 30 },
+  )
+})
 
-  test('gives an account no larger a share for more webhooks, URLs or hosts', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 20 }), (flows, hosts) => {
-        const scheduler = createScheduler({ ...settings, places: 64, alpha: 4, flowMax: 64, hostMax: 64 })
-        for (let path = 0; path < flows; path++) {
-          scheduler.offer(nameOf(0, path % hosts, path), 1_000_000)
+test('the scheduler gives an account no larger a share for more webhooks, URLs or hosts', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 20 }), (flows, hosts) => {
+      const scheduler = createScheduler({ ...settings, places: 64, alpha: 4, flowMax: 64, hostMax: 64 })
+      for (let path = 0; path < flows; path++) {
+        scheduler.offer(nameOf(0, path % hosts, path), 1_000_000)
+      }
+      scheduler.offer(nameOf(1, 0, 0), 1_000_000)
+      const inFlight: Request[] = []
+      const starts = new Map<string, number>()
+      for (let count = 0; count < 4_000; count++) {
+        for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
+          scheduler.begin(request, count)
+          inFlight.push(request)
+          starts.set(request.account, (starts.get(request.account) ?? 0) + 1)
         }
-        scheduler.offer(nameOf(1, 0, 0), 1_000_000)
-        const inFlight: Request[] = []
-        const starts = new Map<string, number>()
-        for (let count = 0; count < 4_000; count++) {
-          for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
-            scheduler.begin(request, count)
-            inFlight.push(request)
-            starts.set(request.account, (starts.get(request.account) ?? 0) + 1)
-          }
-          // All take as long.
-          const oldest = inFlight.shift()
-          if (oldest === undefined) throw new Error('nothing is in flight')
-          scheduler.end(oldest, { kind: 'answered', latencyMs: 10 })
-          scheduler.free(oldest)
-        }
-        const [hostile = 0, calm = 0] = [starts.get('0'), starts.get('1')]
-        expect(hostile).toBeLessThanOrEqual(calm * 1.15)
-      }),
-      { numRuns: 30 },
-    )
-  })
+        // All take as long.
+        const oldest = inFlight.shift()
+        if (oldest === undefined) throw new Error('nothing is in flight')
+        scheduler.end(oldest, { kind: 'answered', latencyMs: 10 })
+        scheduler.free(oldest)
+      }
+      const [hostile = 0, calm = 0] = [starts.get('0'), starts.get('1')]
+      expect(hostile).toBeLessThanOrEqual(calm * 1.15)
+    }),
+    { numRuns: 30 },
+  )
+})
 
-  test('has the limit of a flow depend on what is heard of that flow, and on nothing else', () => {
-    fc.assert(
-      fc.property(steps, (list) => {
-        const { limits, expected } = play(list)
-        expect(limits).toEqual(expected)
-      }),
-      { numRuns: 300 },
-    )
-  })
+test('the scheduler has the limit of a flow depend on what is heard of that flow, and on nothing else', () => {
+  fc.assert(
+    fc.property(steps, (list) => {
+      const { limits, expected } = play(list)
+      expect(limits).toEqual(expected)
+    }),
+    { numRuns: 300 },
+  )
+})
 
-  test('forgets nothing that was offered while a claim was under way', () => {
-    const scheduler = createScheduler(settings)
-    const name = nameOf(0, 0, 0)
-    scheduler.offer(name, 10)
-    const offers = scheduler.offers(name.flow)
-    scheduler.offer(name, 1)
-    scheduler.drained(name.flow, offers)
-    expect(scheduler.next()).not.toBeNull()
-    scheduler.drained(name.flow, scheduler.offers(name.flow))
-    expect(scheduler.next()).toBeNull()
-  })
+test('the scheduler forgets nothing that was offered while a claim was under way', () => {
+  const scheduler = createScheduler(settings)
+  const name = nameOf(0, 0, 0)
+  scheduler.offer(name, 10)
+  const offers = scheduler.offers(name.flow)
+  scheduler.offer(name, 1)
+  scheduler.drained(name.flow, offers)
+  expect(scheduler.next()).not.toBeNull()
+  scheduler.drained(name.flow, scheduler.offers(name.flow))
+  expect(scheduler.next()).toBeNull()
+})
 
-  test('keeps nothing of flows that were idle for long', () => {
-    const scheduler = createScheduler(settings)
-    for (let path = 0; path < 1_000; path++) scheduler.offer(nameOf(0, path % 5, path), 1)
-    for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
-      scheduler.begin(request, 1_000)
-      scheduler.end(request, { kind: 'answered', latencyMs: 1 })
-      scheduler.free(request)
-    }
-    scheduler.forgetIdle(1_001)
-    expect(scheduler.view(nameOf(0, 0, 0).flow)).toBeNull()
-  })
+test('the scheduler keeps nothing of flows that were idle for long', () => {
+  const scheduler = createScheduler(settings)
+  for (let path = 0; path < 1_000; path++) scheduler.offer(nameOf(0, path % 5, path), 1)
+  for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
+    scheduler.begin(request, 1_000)
+    scheduler.end(request, { kind: 'answered', latencyMs: 1 })
+    scheduler.free(request)
+  }
+  scheduler.forgetIdle(1_001)
+  expect(scheduler.view(nameOf(0, 0, 0).flow)).toBeNull()
 })

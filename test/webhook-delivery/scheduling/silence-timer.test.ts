@@ -24,7 +24,7 @@ function setUp() {
   }
 }
 
-test('notes a request in its time, also when it began after one that may be silent for longer', async () => {
+test('the timer of silence notes a request in its time, also when it began after one that may be silent for longer', async () => {
   const { scheduler, silences, begin } = setUp()
   scheduler.end(begin(slow, 0), { kind: 'answered', latencyMs: 20_000 })
   scheduler.elapse(performance.now() + 10_000)
@@ -35,7 +35,7 @@ test('notes a request in its time, also when it began after one that may be sile
   silences.stop()
 })
 
-test('notes one after the other, and waits for nothing when none is in flight', async () => {
+test('the timer of silence notes one after the other, and waits for nothing when none is in flight', async () => {
   const { begin, scheduler } = setUp()
   const [first, second] = [begin(hung, 1_990), begin(slow, 1_950)]
   await expect.poll(() => [first.state, second.state]).toEqual(['silent', 'silent'])

@@ -58,7 +58,7 @@ function firstAfter(world: World, from: number): number {
 }
 
 describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes', (processes) => {
-  test('delays nobody by changing the URLs of 30 webhooks 20 times a second each', () => {
+  test('a tenant whose endpoints never answer delays nobody by changing the URLs of 30 webhooks 20 times a second each', () => {
     const world = createWorld({ processes })
     addCalm(world)
     const webhooks = addHostile(world, 30, { url: (n) => `hostile.example/${n}`, perSecond: 150 })
@@ -77,7 +77,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
     expect(quantile(waitsOf(world, 'calm'), 1)).toBeLessThanOrEqual(atOnceMs)
   })
 
-  test('delays nobody with 24 webhooks, and not one whose endpoint failed for 3 s', () => {
+  test('a tenant whose endpoints never answer delays nobody with 24 webhooks, and not one whose endpoint failed for 3 s', () => {
     const world = createWorld({ processes })
     addCalm(world, during(10_000, 13_000, fails, answersIn(5)))
     addHostile(world, 24, { url: (n) => `${n}.hostile.example/hook`, perSecond: 96 })
@@ -89,7 +89,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
     ).toEqual([])
   })
 
-  test('delays nobody with 200 webhooks of one URL, which is asked no more than its flow may', () => {
+  test('a tenant whose endpoints never answer delays nobody with 200 webhooks of one URL, which is asked no more than its flow may', () => {
     const world = createWorld({ processes })
     addCalm(world)
     addHostile(world, 200, { url: () => 'hostile.example/hook', perSecond: 400 })
@@ -100,7 +100,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
     expect(world.mostInFlight.get('hostile.example/hook')).toBeLessThanOrEqual(11 * processes)
   })
 
-  test('delays nobody with 2,000 webhooks of as many hosts', () => {
+  test('a tenant whose endpoints never answer delays nobody with 2,000 webhooks of as many hosts', () => {
     const world = createWorld({ processes })
     addCalm(world)
     addHostile(world, 2_000, { url: (n) => `${n}.hostile.example/hook`, perSecond: 1_000 })
@@ -116,54 +116,52 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
   })
 })
 
-describe('an account with 60 URLs behind one host that hang, a third of which change all the time', () => {
-  function hangAtOneHost(world: World): void {
-    const webhooks = Array.from({ length: 60 }, (_, n) => world.addWebhook('calm', `calm.example/hanging/${n}`))
-    for (const webhook of webhooks) world.endpoint(webhook.url, hangs)
-    world.load(webhooks, { perSecond: 120, to: endMs })
-    let changes = 0
-    const change = () => {
-      const webhook = webhooks[changes % 20] as Webhook
-      changes += 1
-      const url = `calm.example/changed/${changes}`
-      world.endpoint(url, hangs)
-      world.change(webhook, url)
-      if (world.time.now() < endMs) world.time.after(50, change)
-    }
-    world.time.after(1_000, change)
+function hangAtOneHost(world: World): void {
+  const webhooks = Array.from({ length: 60 }, (_, n) => world.addWebhook('calm', `calm.example/hanging/${n}`))
+  for (const webhook of webhooks) world.endpoint(webhook.url, hangs)
+  world.load(webhooks, { perSecond: 120, to: endMs })
+  let changes = 0
+  const change = () => {
+    const webhook = webhooks[changes % 20] as Webhook
+    changes += 1
+    const url = `calm.example/changed/${changes}`
+    world.endpoint(url, hangs)
+    world.change(webhook, url)
+    if (world.time.now() < endMs) world.time.after(50, change)
   }
+  world.time.after(1_000, change)
+}
 
-  /** In the order in which they came. */
-  function waitsOfHealthy(world: World): number[] {
-    return world.deliveries
-      .filter(({ webhook }) => webhook.url === 'calm.example/hook')
-      .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
-  }
+/** In the order in which they came. */
+function waitsOfHealthy(world: World): number[] {
+  return world.deliveries
+    .filter(({ webhook }) => webhook.url === 'calm.example/hook')
+    .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
+}
 
-  test('has them delay none that answers there', () => {
-    const world = createWorld()
-    addCalm(world)
-    world.time.after(1_000, () => hangAtOneHost(world))
-    world.time.runUntil(endMs + 5_000)
-    expect(world.broken).toEqual([])
-    const waits = waitsOfHealthy(world)
-    expect(Math.max(...waits)).toBeLessThanOrEqual(atOnceMs)
-  })
+test('an account with 60 URLs of one host that hang and change has them delay none that answers there', () => {
+  const world = createWorld()
+  addCalm(world)
+  world.time.after(1_000, () => hangAtOneHost(world))
+  world.time.runUntil(endMs + 5_000)
+  expect(world.broken).toEqual([])
+  const waits = waitsOfHealthy(world)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(atOnceMs)
+})
 
-  test('has a new one that answers there wait for its first request until others are given up, at most', () => {
-    const world = createWorld()
-    hangAtOneHost(world)
-    world.time.after(20_000, () => addCalm(world))
-    world.time.runUntil(endMs + 5_000)
-    expect(world.broken).toEqual([])
-    const waits = waitsOfHealthy(world)
-    expect(Math.max(...waits)).toBeLessThanOrEqual(35_000)
-    expect(waits.at(-1)).toBeLessThanOrEqual(atOnceMs)
-  })
+test('an account with 60 URLs of one host that hang and change has a new one that answers there wait for its first request until others are given up, at most', () => {
+  const world = createWorld()
+  hangAtOneHost(world)
+  world.time.after(20_000, () => addCalm(world))
+  world.time.runUntil(endMs + 5_000)
+  expect(world.broken).toEqual([])
+  const waits = waitsOfHealthy(world)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(35_000)
+  expect(waits.at(-1)).toBeLessThanOrEqual(atOnceMs)
 })
 
 describe('an endpoint', () => {
-  test('that hung for 3 s gets new deliveries within one probe of its recovery', () => {
+  test('an endpoint that hung for 3 s gets new deliveries within one probe of its recovery', () => {
     const world = createWorld()
     addCalm(world, during(10_000, 13_000, hangs, answersIn(5)))
     world.time.runUntil(endMs)
@@ -190,7 +188,7 @@ describe('an endpoint', () => {
       perSecond: 20,
       latencyMs: 100,
     },
-  ])('that $about has caught up with a burst of 150 in time', ({ behaviour, perSecond, latencyMs }) => {
+  ])('an endpoint that $about has caught up with a burst of 150 in time', ({ behaviour, perSecond, latencyMs }) => {
     const world = createWorld()
     world.endpoint('slow.example/hook', behaviour)
     const webhook = world.addWebhook('slow', 'slow.example/hook')
@@ -202,7 +200,7 @@ describe('an endpoint', () => {
     expect(caughtUpAfter(world, 20_000)).toBeLessThanOrEqual(boundMs + 2 * latencyMs)
   })
 
-  test('that has what is beyond its power wait is found out by its latency', () => {
+  test('an endpoint that has what is beyond its power wait is found out by its latency', () => {
     const world = createWorld()
     world.endpoint('queue.example/hook', works(4, 30))
     const webhook = world.addWebhook('queue', 'queue.example/hook')
@@ -214,7 +212,7 @@ describe('an endpoint', () => {
     expect(done / (endMs / 1_000)).toBeGreaterThan(110)
   })
 
-  test('that answers 503 to what is beyond its power is found out, and refuses few', () => {
+  test('an endpoint that answers 503 to what is beyond its power is found out, and refuses few', () => {
     const world = createWorld()
     world.endpoint('small.example/hook', refusesBeyond(20, 100))
     const webhook = world.addWebhook('small', 'small.example/hook')
@@ -227,7 +225,7 @@ describe('an endpoint', () => {
     expect(done / (endMs / 1_000)).toBeGreaterThan(130)
   })
 
-  test('that refuses 1 in 8 for no reason of load keeps being asked, about four at once', () => {
+  test('an endpoint that refuses 1 in 8 for no reason of load keeps being asked, about four at once', () => {
     const world = createWorld()
     world.endpoint(
       'odd.example/hook',

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createWebhookVersions } from '../../../server/webhook-delivery/scheduling/webhook-versions.ts'
 
 const deleted = Number.POSITIVE_INFINITY
@@ -71,50 +71,48 @@ function createModel(maxWebhooks: number) {
   }
 }
 
-describe('the versions of webhooks', () => {
-  test('let no attempt begin with a version older than one told, whatever is remembered', () => {
-    fc.assert(
-      fc.property(steps, fc.integer({ min: 1, max: 6 }), (all, maxWebhooks) => {
-        const model = createModel(maxWebhooks)
-        for (const one of all) model.step(one)
-        expect(model.versions.size).toBeLessThanOrEqual(maxWebhooks)
-      }),
-      { numRuns: 1_000 },
-    )
-  })
+test('the versions of webhooks let no attempt begin with a version older than one told, whatever is remembered', () => {
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 1, max: 6 }), (all, maxWebhooks) => {
+      const model = createModel(maxWebhooks)
+      for (const one of all) model.step(one)
+      expect(model.versions.size).toBeLessThanOrEqual(maxWebhooks)
+    }),
+    { numRuns: 1_000 },
+  )
+})
 
-  test('let an attempt begin with what was just read, so that nothing waits for good', () => {
-    fc.assert(
-      fc.property(steps, fc.integer({ min: 1, max: 6 }), fc.nat(4), (all, maxWebhooks, webhook) => {
-        const model = createModel(maxWebhooks)
-        for (const one of all) model.step(one)
-        expect(model.mayBeginAnew(webhook)).toBe(true)
-      }),
-    )
-  })
+test('the versions of webhooks let an attempt begin with what was just read, so that nothing waits for good', () => {
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 1, max: 6 }), fc.nat(4), (all, maxWebhooks, webhook) => {
+      const model = createModel(maxWebhooks)
+      for (const one of all) model.step(one)
+      expect(model.mayBeginAnew(webhook)).toBe(true)
+    }),
+  )
+})
 
-  test('ask for nothing to be read anew while nothing changes', () => {
-    const versions = createWebhookVersions()
-    versions.hear(true, 1)
-    const read = { version: 1, readAt: 2 }
-    for (let other = 0; other < 1_000; other++) versions.tell(`wh_${other}`, 2, 3 + other)
-    for (let again = 0; again < 10; again++) versions.hear(true, 2_000 + again)
-    expect(versions.mayBegin('wh_quiet', read, false)).toBe(true)
-  })
+test('the versions of webhooks ask for nothing to be read anew while nothing changes', () => {
+  const versions = createWebhookVersions()
+  versions.hear(true, 1)
+  const read = { version: 1, readAt: 2 }
+  for (let other = 0; other < 1_000; other++) versions.tell(`wh_${other}`, 2, 3 + other)
+  for (let again = 0; again < 10; again++) versions.hear(true, 2_000 + again)
+  expect(versions.mayBegin('wh_quiet', read, false)).toBe(true)
+})
 
-  test('take what was read after a change was told, also where its version is less: the database was restored', () => {
-    const versions = createWebhookVersions()
-    versions.hear(true, 1)
-    versions.tell('wh_1', 7, 2)
-    expect(versions.mayBegin('wh_1', { version: 3, readAt: 3 }, false)).toBe(true)
-  })
+test('the versions of webhooks take what was read after a change was told, also where its version is less: the database was restored', () => {
+  const versions = createWebhookVersions()
+  versions.hear(true, 1)
+  versions.tell('wh_1', 7, 2)
+  expect(versions.mayBegin('wh_1', { version: 3, readAt: 3 }, false)).toBe(true)
+})
 
-  test('remember 10,000 webhooks, and have what was read before they forgot be read anew', () => {
-    const versions = createWebhookVersions()
-    versions.hear(true, 1)
-    for (let webhook = 0; webhook < 20_000; webhook++) versions.tell(`wh_${webhook}`, 2, 10 + webhook)
-    expect(versions.size).toBe(10_000)
-    expect(versions.mayBegin('wh_quiet', { version: 1, readAt: 10_009 }, false)).toBe(false)
-    expect(versions.mayBegin('wh_quiet', { version: 1, readAt: 10_010 }, false)).toBe(true)
-  })
+test('the versions of webhooks remember 10,000 webhooks, and have what was read before they forgot be read anew', () => {
+  const versions = createWebhookVersions()
+  versions.hear(true, 1)
+  for (let webhook = 0; webhook < 20_000; webhook++) versions.tell(`wh_${webhook}`, 2, 10 + webhook)
+  expect(versions.size).toBe(10_000)
+  expect(versions.mayBegin('wh_quiet', { version: 1, readAt: 10_009 }, false)).toBe(false)
+  expect(versions.mayBegin('wh_quiet', { version: 1, readAt: 10_010 }, false)).toBe(true)
 })

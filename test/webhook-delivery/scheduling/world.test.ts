@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Webhook } from './simulated/backlog.ts'
 import {
   answersIn,
@@ -120,76 +120,74 @@ function calmWaits(world: World): number[] {
     .sort((a, b) => a - b)
 }
 
-describe('a world of many accounts', () => {
-  test('keeps every rule at every moment, loses nothing and starves nobody', () => {
-    fc.assert(
-      fc.property(worlds, (plan) => {
-        const world = build(plan)
-        world.time.runUntil(loadMs + 45_000)
-        expect(world.broken).toEqual([])
-        const waits = calmWaits(world)
-        // What a killed process had in hand comes when its claims have lapsed, or when another looks.
-        const isUndisturbed = plan.restartsAt.length === 0 && plan.deafAt.length === 0
-        expect(quantile(waits, 1)).toBeLessThanOrEqual(isUndisturbed ? 60 : 25_000)
-        expect(quantile(waits, 0.95)).toBeLessThanOrEqual(500)
-        expect(world.longestReservation).toBeLessThanOrEqual(1_020)
-        // What is neither over nor in the hand of a process is in the queue, once.
-        const inQueue = world.deliveries.filter(({ state }) => state === 'queued').length
-        expect(world.backlog.size()).toBe(inQueue)
-        const calm = world.deliveries.filter(({ webhook }) => webhook.account.startsWith('calm-'))
-        expect(calm.filter(({ state }) => state !== 'succeeded')).toEqual([])
-        if (plan.restartsAt.length === 0) for (const { begunAt } of calm) expect(begunAt).toHaveLength(1)
-      }),
-      // A smaller world that breaks too is not worth the time it takes to find.
-      { numRuns: 12, endOnFailure: true },
-    )
-  }, 120_000)
+test('a world of many accounts keeps every rule at every moment, loses nothing and starves nobody', () => {
+  fc.assert(
+    fc.property(worlds, (plan) => {
+      const world = build(plan)
+      world.time.runUntil(loadMs + 45_000)
+      expect(world.broken).toEqual([])
+      const waits = calmWaits(world)
+      // What a killed process had in hand comes when its claims have lapsed, or when another looks.
+      const isUndisturbed = plan.restartsAt.length === 0 && plan.deafAt.length === 0
+      expect(quantile(waits, 1)).toBeLessThanOrEqual(isUndisturbed ? 60 : 25_000)
+      expect(quantile(waits, 0.95)).toBeLessThanOrEqual(500)
+      expect(world.longestReservation).toBeLessThanOrEqual(1_020)
+      // What is neither over nor in the hand of a process is in the queue, once.
+      const inQueue = world.deliveries.filter(({ state }) => state === 'queued').length
+      expect(world.backlog.size()).toBe(inQueue)
+      const calm = world.deliveries.filter(({ webhook }) => webhook.account.startsWith('calm-'))
+      expect(calm.filter(({ state }) => state !== 'succeeded')).toEqual([])
+      if (plan.restartsAt.length === 0) for (const { begunAt } of calm) expect(begunAt).toHaveLength(1)
+    }),
+    // A smaller world that breaks too is not worth the time it takes to find.
+    { numRuns: 12, endOnFailure: true },
+  )
+}, 120_000)
 
-  test('makes 6,000 accounts wait for nobody, a third of which hang, fail or refuse, when a process is started beside', () => {
-    const world = createWorld({ processes: 2 })
-    const behaviours = [kinds.fast, kinds.slow, kinds.fast, kinds.hanging, kinds.fast, kinds.odd]
-    for (let account = 0; account < 6_000; account++) {
-      const url = `${account}.example/hook`
-      world.endpoint(url, behaviours[account % behaviours.length] as Behaviour)
-      const name = `${account % behaviours.length === 0 ? 'calm' : 'other'}-${account}`
-      const webhook = world.addWebhook(name, url)
-      world.time.after(account, () => world.emit(webhook))
-      world.time.after(6_000 + account, () => world.emit(webhook))
-    }
-    world.time.after(5_000, () => world.startProcess())
-    world.time.runUntil(60_000)
-    expect(world.broken).toEqual([])
-    const waits = world.deliveries
-      .filter(({ webhook }) => webhook.account.startsWith('calm'))
-      .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
-      .sort((a, b) => a - b)
-    expect(waits).toHaveLength(2_000)
-    expect(quantile(waits, 1)).toBeLessThanOrEqual(60)
-  })
+test('a world of many accounts makes 6,000 accounts wait for nobody, a third of which hang, fail or refuse, when a process is started beside', () => {
+  const world = createWorld({ processes: 2 })
+  const behaviours = [kinds.fast, kinds.slow, kinds.fast, kinds.hanging, kinds.fast, kinds.odd]
+  for (let account = 0; account < 6_000; account++) {
+    const url = `${account}.example/hook`
+    world.endpoint(url, behaviours[account % behaviours.length] as Behaviour)
+    const name = `${account % behaviours.length === 0 ? 'calm' : 'other'}-${account}`
+    const webhook = world.addWebhook(name, url)
+    world.time.after(account, () => world.emit(webhook))
+    world.time.after(6_000 + account, () => world.emit(webhook))
+  }
+  world.time.after(5_000, () => world.startProcess())
+  world.time.runUntil(60_000)
+  expect(world.broken).toEqual([])
+  const waits = world.deliveries
+    .filter(({ webhook }) => webhook.account.startsWith('calm'))
+    .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
+    .sort((a, b) => a - b)
+  expect(waits).toHaveLength(2_000)
+  expect(quantile(waits, 1)).toBeLessThanOrEqual(60)
+})
 
-  test('begins nothing with what was told to be old, which it does when nobody compares', () => {
-    const plan: Plan = {
-      processes: 3,
-      tenants: Array.from({ length: 10 }, (_, index) => ({
-        kind: index % 2 === 0 ? ('fast' as const) : ('slow' as const),
-        webhooks: 5,
-        isOneHost: true,
-        isOneUrl: false,
-        perSecond: 200,
-        burst: 500,
-        changesUrls: true,
-        deletesAt: null,
-      })),
-      restartsAt: [],
-      deafAt: [5_000],
-    }
-    const world = build(plan)
-    world.time.runUntil(loadMs)
-    expect(world.broken).toEqual([])
+test('a world of many accounts begins nothing with what was told to be old, which it does when nobody compares', () => {
+  const plan: Plan = {
+    processes: 3,
+    tenants: Array.from({ length: 10 }, (_, index) => ({
+      kind: index % 2 === 0 ? ('fast' as const) : ('slow' as const),
+      webhooks: 5,
+      isOneHost: true,
+      isOneUrl: false,
+      perSecond: 200,
+      burst: 500,
+      changesUrls: true,
+      deletesAt: null,
+    })),
+    restartsAt: [],
+    deafAt: [5_000],
+  }
+  const world = build(plan)
+  world.time.runUntil(loadMs)
+  expect(world.broken).toEqual([])
 
-    const careless = build(plan)
-    careless.checksVersions = false
-    for (let ms = 1_000; ms <= loadMs && careless.broken.length === 0; ms += 1_000) careless.time.runUntil(ms)
-    expect(careless.broken).not.toEqual([])
-  })
+  const careless = build(plan)
+  careless.checksVersions = false
+  for (let ms = 1_000; ms <= loadMs && careless.broken.length === 0; ms += 1_000) careless.time.runUntil(ms)
+  expect(careless.broken).not.toEqual([])
 })

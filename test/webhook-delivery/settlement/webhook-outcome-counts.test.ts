@@ -66,7 +66,7 @@ test('what could not be written is written the next time', async () => {
   expect(await counted()).toEqual([['wh_a', 1, 1, 17, 10]])
 })
 
-test('of 10,000 webhooks at most is counted in between', async () => {
+test('outcomes of 10,000 webhooks at most are counted in between', async () => {
   const outcomes = createWebhookOutcomes(database.db)
   for (let number = 0; number < 10_010; number++) outcomes.add(attempt(`wh_${number}`, 'succeeded', 1))
   await outcomes.write()
