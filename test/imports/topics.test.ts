@@ -5,8 +5,8 @@ import { createSubscriberTopicService, type SubscriberTopicService } from '../..
 import { createTopicService, type TopicService } from '../../server/topics/service.ts'
 import { live } from '../support/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'
-import { csvFile, zipOf } from '../support/zip.ts'
 import { createImportWorld, type ImportWorld } from '../support/worlds/imports.ts'
+import { csvFile, zipOf } from '../support/zip.ts'
 
 let world: ImportWorld
 let topics: TopicService
