@@ -36,7 +36,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     await variant(3).getByLabel('Subject').fill('Not this one')
     await main.getByRole('button', { name: 'Add a variant' }).click()
     await variant(4).getByLabel('A message of its own').check()
-    await variant(4).getByLabel('HTML', { exact: true }).fill('<p>Another spring.</p>')
+    await variant(4).getByRole('textbox', { name: 'HTML' }).fill('<p>Another spring.</p>')
     await main.getByRole('button', { name: 'Remove variant 3' }).click()
     await main.getByLabel('Share of the people in the test').fill('0')
     await main.getByRole('button', { name: 'Save' }).click()
