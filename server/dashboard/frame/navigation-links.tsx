@@ -1,5 +1,4 @@
-import { Link, useLocation } from '@tanstack/react-router'
-import { useEffect, useRef } from 'react'
+import { Link } from '@tanstack/react-router'
 import { useScope } from '../api/scope.tsx'
 import type { NavigationGroup } from './navigation.ts'
 
@@ -8,13 +7,6 @@ type Props = { groups: readonly NavigationGroup[]; onFollow: () => void }
 /** @param props.onFollow Called when a link is followed: on a phone the navigation then closes. */
 export function NavigationLinks({ groups: all, onFollow }: Props) {
   const { can, path } = useScope()
-  const { pathname } = useLocation()
-  const nav = useRef<HTMLElement>(null)
-  // On a low screen the last ones are out of sight, also that of the screen that is shown.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs again on another screen
-  useEffect(() => {
-    nav.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: 'nearest' })
-  }, [pathname])
   const groups = all
     .map(({ heading, items }) => ({
       heading,
@@ -24,7 +16,7 @@ export function NavigationLinks({ groups: all, onFollow }: Props) {
     }))
     .filter(({ items }) => items.length > 0)
   return (
-    <nav aria-label="Screens" ref={nav}>
+    <nav aria-label="Screens">
       {groups.map(({ heading, items }) => (
         <div key={heading ?? ''} className="navigation-group">
           {heading !== null && <p className="navigation-heading">{heading}</p>}
