@@ -55,7 +55,7 @@ import { retract } from './retract.ts'
 import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
 import { toStatistics } from './statistics.ts'
-import { makeTests } from './test-messages.ts'
+import { addresseesOf, makeTests } from './test-messages.ts'
 import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
 import { asVariant, replaceVariantContents, selectVariants, type Variant } from './variants.ts'
 
@@ -335,6 +335,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     },
     async test(handle, scope, id, { to, subscriberId, variant }) {
       const row = await find(handle, scope, id)
+      const addressees = addresseesOf(to)
       const variants = await selectVariants(handle, row)
       const content = await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
       const shown = await withVariant(handle, { ...row, ...content }, variant)
@@ -344,7 +345,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const made = await makeTests(
         { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() },
         shown,
-        { to, as: subscriberId },
+        { to: addressees, as: subscriberId },
       )
       return inTransaction(handle, async (trx) => {
         const results = await emails.sendOfCampaign(trx, scope, made)

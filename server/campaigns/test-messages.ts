@@ -18,9 +18,14 @@ type Means = {
   now: Date
 }
 
+/** Reads the addresses of a request. Throws `validation_error` or `rule_violation` when one is not valid. */
+export function addresseesOf(to: readonly string[]): Addressee[] {
+  return to.map(addresseeOf)
+}
+
 /**
- * Renders a campaign for test addresses, one email for each. Throws `validation_error` or `rule_violation` when an
- * address is not valid, when the subscriber does not exist, and when the content cannot be rendered.
+ * Renders a campaign for test addresses, one email for each. Throws `rule_violation` when the subscriber does not exist,
+ * and when the content cannot be rendered.
  *
  * @param options.as The subscriber whose values stand in the message. Undefined: the name and address of the recipient,
  * and the fallbacks of properties.
@@ -28,10 +33,9 @@ type Means = {
 export async function makeTests(
   { handle, renderer, unsubscribeUrl, webUrl, now }: Means,
   row: CampaignRow,
-  { to, as }: { to: readonly string[]; as: string | undefined },
+  { to: addressees, as }: { to: readonly Addressee[]; as: string | undefined },
 ): Promise<CampaignEmail[]> {
   const { account_id: accountId } = row
-  const addressees = to.map(addresseeOf)
   const declared = await findProperties(handle, accountId)
   const shown = as === undefined ? null : await findPerson(handle, accountId, as)
   if (shown === undefined) throw brokenRule('body.subscriberId', 'must be a subscriber of the account')

@@ -15,6 +15,7 @@ const { scripts } = z
 /** Variables that are no settings of the service, with the file that reads them or tells of them. */
 const otherVariables: Readonly<Record<string, string>> = {
   TEST_DATABASE_URL: 'test/support/global-setup.ts',
+  TEST_COSTS: 'test/support/cost-reporter.ts',
   CI_REQUIRE: 'scripts/support/optional-tool.ts',
   POSTGRES_PASSWORD: 'compose.yaml',
   WEBHOOK_SECRET: 'README.md',

@@ -174,5 +174,9 @@ function fields(
   ofSchema: OfSchema,
 ): fc.Arbitrary<Record<string, unknown>> {
   const model = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, ofSchema(schema)]))
-  return fc.record(model, { requiredKeys: required })
+  // A rule between two fields, which no schema says: MJML stands in the place of HTML.
+  return fc.record(model, { requiredKeys: required }).map(({ html, ...others }) => {
+    const isWritten = html !== undefined && typeof others.mjml !== 'string'
+    return isWritten ? { ...others, html } : others
+  })
 }

@@ -32,6 +32,7 @@ export function campaignScreens(made: Made): Screen[] {
         [`PATCH /v1/campaigns/${none}`, 'campaigns:write'],
         [`POST /v1/campaigns/${none}/send`, 'campaigns:send'],
         [`POST /v1/campaigns/${none}/test`, 'campaigns:send'],
+        [`POST /v1/campaigns/${none}/winner`, 'campaigns:send'],
         [`POST /v1/campaigns/${none}/pause`, 'campaigns:send'],
         [`POST /v1/campaigns/${none}/resume`, 'campaigns:send'],
         [`POST /v1/campaigns/${none}/cancel`, 'campaigns:send'],
