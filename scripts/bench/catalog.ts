@@ -10,12 +10,14 @@ import { fairness } from './benchmarks/fairness.ts'
 import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
 import { hostileBodies } from './benchmarks/hostile-bodies.ts'
+import { imports } from './benchmarks/imports.ts'
 import { latency } from './benchmarks/latency.ts'
 import { lists } from './benchmarks/lists.ts'
 import { neighbour } from './benchmarks/neighbour.ts'
 import { rateLimit } from './benchmarks/rate-limit.ts'
 import { requestLogs } from './benchmarks/request-logs.ts'
 import { scale } from './benchmarks/scale.ts'
+import { segments } from './benchmarks/segments.ts'
 import { soak } from './benchmarks/soak.ts'
 import { start } from './benchmarks/start.ts'
 
@@ -34,6 +36,8 @@ export const benchmarks: readonly Benchmark[] = [
   lists,
   email,
   emailCopies,
+  imports,
+  segments,
   campaign,
   rateLimit,
   requestLogs,

@@ -3,8 +3,9 @@ import { sql } from 'kysely'
 import { createRenderer } from '../../../server/rendering/renderer.ts'
 import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { addCampaign, addPeople, personalContent, startCampaign, untilStatus } from '../campaigns.ts'
-import { type Service, startCluster, startLoad, startService, type World } from '../lab.ts'
+import { startCluster, startLoad, startService, type World } from '../lab.ts'
 import { addSender, addSendingDomain, assertTaken, sendingRequest, startMailSink, untilSent } from '../mail.ts'
+import { watchMemory } from '../memory.ts'
 import { formatNumber } from '../report.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { settleDown } from '../seed.ts'
@@ -21,7 +22,6 @@ const connections = 32
 const singleRate = 10
 /** People rendered at a time, as the service does. */
 const renderedAtOnce = 200
-const memorySamplingMs = 250
 
 export const campaign: Benchmark = {
   name: 'campaign',
@@ -181,30 +181,6 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       `Without a campaign, as many emails with ${connections} requests in flight. What is sent singly is sent at ${singleRate}/s for ${seconds} s; its time is from when it was stored until the answer of the mail server.`,
       'Memory is that of the process of the service, sampled every 0.25 s in all rounds; templates are rendered in a process beside it, with a heap of 128 MiB at most.',
     ],
-  }
-}
-
-/** Samples the memory of a service until `stop`. */
-function watchMemory(service: Service) {
-  const samples: number[] = []
-  const ending = new AbortController()
-  const watching = (async () => {
-    while (!ending.signal.aborted) {
-      samples.push(await service.memory())
-      await delay(memorySamplingMs, undefined, { signal: ending.signal }).catch(() => undefined)
-    }
-  })()
-  watching.catch(() => undefined)
-  return {
-    /** Returns what it had at first, and the most. Bytes. */
-    stop() {
-      ending.abort()
-      return { idleBytes: samples[0] ?? Number.NaN, peakBytes: Math.max(...samples) }
-    },
-    async [Symbol.asyncDispose]() {
-      ending.abort()
-      await watching.catch(() => undefined)
-    },
   }
 }
 
