@@ -93,7 +93,7 @@ async fn read_events(configuration: &Configuration) {
     assert_eq!(pushed.data.email, "rust@example.com");
 
     let of_type = Some(EventTypeName::SubscriberAdded);
-    let page = events_api::list_events(configuration, None, None, of_type, None, None, None, None)
+    let page = events_api::list_events(configuration, None, None, of_type, None, None, None, None, None)
         .await
         .expect("a page of events");
     match page.data.as_slice() {
