@@ -45,7 +45,7 @@ async function startBesideDatabase(
   }
 }
 
-/** Runs the service until it is told to stop, or has to. Returns the exit code. */
+/** Runs the service until a signal or an error ends it. Returns the exit code. */
 async function run(options: RunOptions): Promise<number> {
   const config = readConfig()
   const stopping = stopSignal()

@@ -68,8 +68,8 @@ export function isTesting({ ab_test: test, ab_winner: winner }: Pick<CampaignRow
 export type VariantFigures = { sent: number; opened: number; clicked: number }
 
 /**
- * Returns the number of the variant that did best: with the largest share of its people, of those whose message was
- * sent. Of equals it is the first; also where nobody did anything.
+ * Returns the number of the best variant: the one with the highest rate of opens or clicks among the people it was sent
+ * to. With equal rates, also when all are zero, it is the first of them.
  */
 export function winnerOf(figures: readonly VariantFigures[], by: 'opens' | 'clicks'): number {
   const didOf = ({ opened, clicked }: VariantFigures) => (by === 'opens' ? opened : clicked)

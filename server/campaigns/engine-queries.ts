@@ -60,9 +60,9 @@ export async function databaseMs(handle: Handle): Promise<number> {
 const placesOfVariant = 100
 
 /**
- * The variant of a person in the A/B test of a campaign, as SQL: null where they are of the rest. It follows from both
- * ids alone, so whoever lists a person again gives them the same one. The first 48 bits of SHA-256 are a place from 0 to
- * below 100 for each variant; the first `share` of these hundreds are the test, and the variants take turns in it.
+ * The variant of a person in the A/B test of a campaign, as SQL: null when the person is in the rest. It depends
+ * on the two ids only, so a person who is listed again gets the same variant. The first 48 bits of SHA-256 of the ids are
+ * scaled to a number from 0 to 100 × variants. Numbers below share × variants are the test, where the variants alternate.
  */
 function variantOf({ id, ab_test: test }: Listed): RawBuilder<number | null> {
   if (test === null) return sql`NULL::smallint`

@@ -150,7 +150,7 @@ function toEvent({ event_id: id, account_id: accountId, mode, type, body, tracep
   return { id, accountId, mode, type, body: body ?? '', traceparent }
 }
 
-/** Locks and reads the first events after `after` that nobody else has locked. */
+/** Locks and reads the first events after `after` that no other transaction has locked. */
 async function take(
   trx: Trx,
   { after, limits }: { after: string; limits: readonly KindLimit[] },

@@ -210,8 +210,8 @@ let days = 0
 const longerMs = 1_000 * day
 
 /**
- * An engine without workers and with events that are past their retention, none of which was ever fanned out. For
- * recoveries it is longer, as while an operator changes it in one process after the other.
+ * An engine without workers, whose events are past their retention and were not fanned out. Recoveries have a longer
+ * retention, as while an operator changes the setting in one process after the other.
  */
 async function missedEvents() {
   const engine = await startEngine({ retentionMs: longerMs })
@@ -251,7 +251,7 @@ test.each(['failed', 'never made'] as const)(
       flows: {
         ...queue.flows,
         async put(trx, deliveries) {
-          // All of them are pending by now, which nobody else can see.
+          // All of them are pending by now, in a transaction that has not committed.
           expired.push(await deleteExpired())
           await queue.flows.put(trx, deliveries)
         },

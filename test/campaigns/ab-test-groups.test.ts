@@ -64,7 +64,7 @@ test.each([
   const chance = share / 100 / count
   const deviation = Math.sqrt(people * chance * (1 - chance))
   for (const size of sizes) expect(Math.abs(size - people * chance)).toBeLessThan(5 * deviation)
-  // Listing them again, as after a crash, adds nobody and changes nobody.
+  // Listing them again, as after a crash, adds no row and changes none.
   expect(await list('')).toMatchObject({ count: 0, inTest: sizes.map(() => 0) })
 })
 

@@ -120,7 +120,7 @@ test('a prepared statement is parsed once in a session, and answers each time', 
   })
 })
 
-/** Reads names that are noted, behind the COMMIT. Returns what it is told. */
+/** Sends a SELECT of names behind the COMMIT, and appends its result to `told`: null when it was not run. */
 async function readBehind(trx: Trx, told: (string[] | null)[], name: string, text = sql`name`): Promise<void> {
   const compiled = sql<{
     name: string

@@ -13,7 +13,7 @@ export type KindLimit = EventKind & { max: number }
 export type Reservation = Disposable & {
   /** Read only events with higher ids. */
   readonly after: string
-  /** The limits of the kinds of which events were left for later. More of them would be read in vain. */
+  /** For each kind of which events were left for later: how many there is room for. The fan-out reads no more of it. */
   readonly limits: readonly KindLimit[]
   /**
    * Returns where the deliveries of an event should go. `hand`: all of them into memory, and room for them is reserved.
