@@ -1,12 +1,13 @@
 import { Button, Group, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconChevronDown, IconSend } from '@tabler/icons-react'
+import { IconSend } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { DeleteByName } from '../../components/delete-by-name.tsx'
+import { MoreMenu } from '../../components/row-menu.tsx'
 import { type CampaignDetails, type CampaignStatus, hasFaultOfContent } from './campaign.ts'
 import { SendCampaign } from './send-campaign.tsx'
 import { TestCampaign } from './test-campaign.tsx'
@@ -59,20 +60,13 @@ export function CampaignActions({ campaign }: { campaign: CampaignDetails }) {
   return (
     <Group gap="xs">
       {others.length > 0 && (
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
-              More
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {others.map((act) => (
-              <Menu.Item key={act} {...(red.has(act) && { color: 'red' })} onClick={() => setAsked(act)}>
-                {words[act]}
-              </Menu.Item>
-            ))}
-          </Menu.Dropdown>
-        </Menu>
+        <MoreMenu>
+          {others.map((act) => (
+            <Menu.Item key={act} {...(red.has(act) && { color: 'red' })} onClick={() => setAsked(act)}>
+              {words[act]}
+            </Menu.Item>
+          ))}
+        </MoreMenu>
       )}
       {status === 'draft' && can('campaigns:write') && (
         <Button variant="default" onClick={() => void navigate({ to: path(`/campaigns/${id}/edit`) })}>
