@@ -114,7 +114,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     row: CampaignRow,
     { seen, people, made }: Batch & { seen: CampaignRow },
   ): Promise<TurnResult> {
-    // Somebody else has paused it, changed it, or had a turn.
+    // A request has paused or changed it, or another worker has had its turn.
     if (row.status !== 'sending' || !isAtSamePlace(row, seen)) return rest(trx, row, soonMs)
     // The window has closed meanwhile.
     if ((await nextOpening(trx, row)) !== null) return rest(trx, row, soonMs)
@@ -171,7 +171,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     return rest(trx, after, soonMs)
   }
 
-  /** Goes on with a locked campaign that nobody waits in behind `handled_to`, or nobody whose time has come. */
+  /** Continues a locked campaign in which no recipient after `handled_to` waits, or none whose time has come. */
   async function findOthers(trx: Trx, row: CampaignRow): Promise<TurnResult> {
     if (row.handled_to !== '') {
       // Some wait before it: they came back while another worker, which had not seen them, had its turn.

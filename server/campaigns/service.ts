@@ -19,7 +19,7 @@ import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
-import { brokenRule, brokenRules, DomainError, notFound } from '../shared/errors.ts'
+import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -55,7 +55,7 @@ import { retract } from './retract.ts'
 import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
 import { toStatistics } from './statistics.ts'
-import { addresseesOf, makeTests } from './test-messages.ts'
+import { addresseesOf, sendTests } from './test-messages.ts'
 import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
 import { asVariant, replaceVariantContents, selectVariants, type Variant } from './variants.ts'
 
@@ -341,26 +341,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const shown = await withVariant(handle, { ...row, ...content }, variant)
       const faults = await checks.faultsOfMjml(shown)
       if (faults.length > 0) throw brokenRules(faults)
-      // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
-      const made = await makeTests(
-        { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() },
-        shown,
-        { to: addressees, as: subscriberId },
-      )
-      return inTransaction(handle, async (trx) => {
-        const results = await emails.sendOfCampaign(trx, scope, made)
-        for (const [index, result] of results.entries()) {
-          if (result instanceof DomainError) throw result
-          if ('withheld' in result) {
-            const why =
-              result.withheld === 'suppressed'
-                ? 'is on the suppression list'
-                : 'unsubscribed from the audience or the topic'
-            throw brokenRule(`body.to[${index}]`, why)
-          }
-        }
-        return made.map((one) => one.id)
-      })
+      const means = { handle, emails, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() }
+      return sendTests(means, scope, { row: shown, to: addressees, as: subscriberId })
     },
     async render(handle, scope, id, request) {
       const [found] = await withSubjects(handle, scope.accountId, [await find(handle, scope, id)])

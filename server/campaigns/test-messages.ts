@@ -1,10 +1,11 @@
-import type { Handle } from '../database/connection.ts'
-import type { CampaignEmail } from '../emails/service.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import type { CampaignEmail, EmailService } from '../emails/service.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import { hasMailboxForm, readMailbox } from '../message/mailbox.ts'
-import { brokenRule, brokenRules, type DomainError, invalidRequest } from '../shared/errors.ts'
+import { brokenRule, brokenRules, DomainError, invalidRequest } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
 import { type Addressee, contentOf, emailTo, variablesOf } from './message.ts'
@@ -12,6 +13,7 @@ import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 
 type Means = {
   handle: Handle
+  emails: Pick<EmailService, 'sendOfCampaign'>
   renderer: AccountRenderer
   unsubscribeUrl: (ref: UnsubscribeRef) => string
   webUrl: (ref: MessagePageRef) => string
@@ -23,17 +25,43 @@ export function addresseesOf(to: readonly string[]): Addressee[] {
   return to.map(addresseeOf)
 }
 
+type Test = {
+  row: CampaignRow
+  to: readonly Addressee[]
+  /**
+   * The subscriber whose values stand in the message. Undefined: the name and address of the recipient, and the fallbacks
+   * of properties.
+   */
+  as: string | undefined
+}
+
 /**
- * Renders a campaign for test addresses, one email for each. Throws `rule_violation` when the subscriber does not exist,
- * and when the content cannot be rendered.
- *
- * @param options.as The subscriber whose values stand in the message. Undefined: the name and address of the recipient,
- * and the fallbacks of properties.
+ * Sends a campaign to test addresses, one email for each, and returns their ids. Throws `rule_violation` when the
+ * subscriber does not exist, when the content cannot be rendered, and when an address is suppressed or has unsubscribed.
  */
-export async function makeTests(
+export async function sendTests(means: Means, scope: Scope, test: Test): Promise<string[]> {
+  // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
+  const made = await makeTests(means, test)
+  return inTransaction(means.handle, async (trx) => {
+    const results = await means.emails.sendOfCampaign(trx, scope, made)
+    for (const [index, result] of results.entries()) {
+      if (result instanceof DomainError) throw result
+      if ('withheld' in result) {
+        const why =
+          result.withheld === 'suppressed'
+            ? 'is on the suppression list'
+            : 'unsubscribed from the audience or the topic'
+        throw brokenRule(`body.to[${index}]`, why)
+      }
+    }
+    return made.map((one) => one.id)
+  })
+}
+
+/** Renders a campaign for test addresses, one email for each. */
+async function makeTests(
   { handle, renderer, unsubscribeUrl, webUrl, now }: Means,
-  row: CampaignRow,
-  { to: addressees, as }: { to: readonly Addressee[]; as: string | undefined },
+  { row, to: addressees, as }: Test,
 ): Promise<CampaignEmail[]> {
   const { account_id: accountId } = row
   const declared = await findProperties(handle, accountId)
