@@ -9,8 +9,15 @@ const path = 'body.variant'
 
 /** Returns the number of a variant. Throws `rule_violation` when the campaign has none of this name. */
 export function numberOfVariant({ ab_test: test }: Pick<CampaignRow, 'ab_test'>, name: string): number {
-  const number = test?.variants.findIndex((variant) => variant.name === name) ?? -1
-  if (number === -1) throw brokenRule(path, 'must be the name of a variant of its A/B test')
+  const names = test?.variants.map((variant) => variant.name) ?? []
+  const number = names.indexOf(name)
+  if (number === -1) {
+    const known = names.map((one) => `"${one}"`).join(', ')
+    throw brokenRule(
+      path,
+      test === null ? 'must not be given: the campaign has no A/B test' : `must be one of ${known}`,
+    )
+  }
   return number
 }
 
@@ -40,7 +47,7 @@ function refusalToChoose({ id, status, ab_test: test, ...row }: CampaignRow): Do
     )
   }
   if (test?.share === 100) return refuse('tests its variants on everybody: there is no rest that gets a winner.')
-  if (status !== 'sending' && status !== 'paused') return wrongState(id, status, 'decided')
+  if (status !== 'sending' && status !== 'paused') return wrongState(id, status, 'given a winner')
   if (row.ab_tested_at === null) {
     return refuse(
       'is still sending its test. Choose the winner when everybody in the test was written to: `waitingFor` says `ab_test` then.',
