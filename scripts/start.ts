@@ -15,7 +15,7 @@ async function buildDashboard(): Promise<void> {
   const child = spawn(process.execPath, [fileURLToPath(program), '--if-stale'], { stdio: 'inherit' })
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   process.once('exit', () => child.kill())
-  await once(child, 'exit')
+  await once(child, 'exit').catch((error) => process.stderr.write(`The dashboard was not built: ${error.message}\n`))
 }
 
 keepCompiled()

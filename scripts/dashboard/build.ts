@@ -81,6 +81,7 @@ function removeLeftOvers(): void {
   }
 }
 
+/** Stands by itself: where the image is built, there is nothing of the service but the dashboard. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -84,8 +84,8 @@ function servedOf(built: BuiltDashboard | null, { portalOrigins, capturing }: Da
 /**
  * Serves the dashboard under `/app`: its files, and its page for every other path there, which the dashboard reads; and
  * the page of the portal under `/portal`, which alone may be shown in frames. While it is being built, requests wait. If
- * it is not built, all paths answer a page that says what to do. All have GET and HEAD only. `/captured` leads to the captured messages in the dashboard.
- * Returns the paths outside of these that have GET only.
+ * it is not built, all paths answer a page that says what to do. All have GET and HEAD only. `/captured` leads to the
+ * captured messages in the dashboard. Returns the paths outside of these that have GET only.
  */
 export function serveDashboard(app: Express, options: DashboardOptions): string[] {
   const { dashboardBuilt, folder = builtFolder } = options
