@@ -6,6 +6,8 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { segmentConditions } from '../../server/segments/segment-conditions.ts'
 import { createSegmentService, type SegmentService } from '../../server/segments/service.ts'
 import { clearDeletedProperties } from '../../server/subscribers/property-service.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
+import { patienceMs as testPatienceMs } from '../support/patience.ts'
 import { live } from '../support/scope.ts'
 import { insertSegmentPeople, type SegmentPerson } from '../support/segment-people.ts'
 import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
@@ -257,12 +259,13 @@ test('the people of a segment are counted one count after the other, for at most
   const { db, account, clock } = world
   const audienceId = await newAudience()
   await fill(audienceId, [person({ properties: { plan: 'pro' } })])
-  const limited = createSegmentService({ clock, countLimits: { patienceMs: 20 } })
+  const limited = createSegmentService({ clock, countLimits: { patienceMs: 20, exactMs: testPatienceMs } })
   const { id } = await limited.create(db, account, { audienceId, name: 'Held', conditions: ofPlan('pro') })
   const { first } = await inTransaction(db, async (trx) => {
     // Holds up what reads contacts.
     await sql`LOCK TABLE contacts IN ACCESS EXCLUSIVE MODE`.execute(trx)
     const first = limited.count(db, account, id)
+    await untilSomebodyWaits(db, 'contacts')
     expect(await refusal(limited.count(db, account, id))).toBe('unavailable')
     return { first }
   })
