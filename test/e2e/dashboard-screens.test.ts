@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { createAccountService } from '../../server/accounts/service.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, screenFaults, shown } from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { writeHostileContacts } from '../support/hostile-contacts.ts'
+import { hostileHtml, hostileMessage, mildHtml, script } from '../support/hostile-email.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -15,40 +17,8 @@ import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage } from '../support/stored-messages.ts'
 
-/** Runs in a browser that takes it for HTML, and renames the page. */
-const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
-
-const mildHtml = '<p style="color: red">Hello</p>'
-
-/** What must neither run nor load anything in the preview of an email. */
-const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.document.title='owned'">${script}
-  <style>@import 'https://tracker.example/a.css'; p { background: url(https://tracker.example/b.png) } h2 { color: rgb(7, 8, 9) }</style><h2>Shop</h2>
-  <link rel="stylesheet" href="https://tracker.example/c.css"><base href="https://tracker.example/">
-  <meta http-equiv="refresh" content="0; url=https://tracker.example/d">
-  <img src="https://tracker.example/e.gif" srcset="https://tracker.example/f.gif 2x">
-  <iframe src="https://tracker.example/g"></iframe><form action="https://tracker.example/h"><button>Send</button></form>
-  <h1 style="color: rgb(4, 5, 6); x: }</style><script>document.title='owned'</script>">Hello</h1><a href="https://tracker.example/i" target="_top">Away</a></body>`
-
-/** A captured message with script in each field that is shown. */
-const hostileMessage = (html: string) =>
-  [
-    `From: "${script.replaceAll('"', "'")}" <shop@example.com>`,
-    `Subject: ${script}`,
-    `X-Header: ${script}`,
-    'Content-Type: multipart/mixed; boundary=b',
-    '',
-    '--b',
-    'Content-Type: text/html',
-    '',
-    html,
-    '--b',
-    'Content-Type: text/html; name="<img src=x onerror=alert()>.html"',
-    'Content-Disposition: attachment; filename="<img src=x onerror=alert()>.html"',
-    '',
-    script,
-    '--b--',
-    '',
-  ].join('\r\n')
+/** Of the paths of screens with an id in it, those of what belongs to one mode. */
+const ofOneMode = /^(emails|campaigns|captured|webhooks|events|logs|imports)\//
 
 describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
@@ -219,6 +189,34 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       await context.close()
     },
   )
+
+  test('each screen says that there is no such thing for an id of another account or of the other mode, and shows nothing of it', async () => {
+    const accounts = createAccountService({ clock: service.clock })
+    const { id: theirs } = await accounts.create(service.database.db, { name: 'Theirs', plan: 'free' })
+    const stranger = await signUp(service, { accountId: theirs })
+    const withId = screens.filter((screen) => /_[0-9a-z]{26}/.test(screen))
+    expect(withId.length).toBeGreaterThan(15)
+    for (const [who, scope] of [
+      [stranger, `${theirs}/live`],
+      [person, `${service.accountId}/test`],
+    ] as const) {
+      const { page, context, complaints } = await openDashboard(chromium.browser, service, { person: who })
+      for (const screen of scope.endsWith('test') ? withId.filter((screen) => ofOneMode.test(screen)) : withId) {
+        await page.goto(`/app/${scope}/${screen}`)
+        await page
+          .getByText(/^There is no such /)
+          .first()
+          .waitFor()
+        expect(await page.getByRole('main').innerText(), screen).not.toMatch(/owned|<img|ada@example|shop\.test/)
+      }
+      expect(complaints).toEqual([])
+      await context.close()
+    }
+    const { page, context } = await openDashboard(chromium.browser, service, { person: stranger })
+    await page.goto(`/app/${service.accountId}/live/emails`)
+    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
+    await context.close()
+  })
 
   test.each([
     { colorScheme: 'light', viewport: desktop },
