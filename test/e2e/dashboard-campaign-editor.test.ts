@@ -7,7 +7,7 @@ import { keepScreenshots } from '../support/screenshots.ts'
 import type { TestService } from '../support/service.ts'
 import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
-describeInBrowser('the editor of a campaign', { timeout: 120_000 }, () => {
+describeInBrowser('the editor of a campaign, and its start', { timeout: 120_000 }, () => {
   let world: DashboardWorld
   let service: TestService
   let opened: OpenedDashboard
@@ -19,6 +19,7 @@ describeInBrowser('the editor of a campaign', { timeout: 120_000 }, () => {
     ;({ service } = world)
     opened = await world.open()
     ;({ page, main } = opened)
+    await service.client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
@@ -52,7 +53,7 @@ describeInBrowser('the editor of a campaign', { timeout: 120_000 }, () => {
     await keepScreenshots(page, 'campaign-hours')
     await save()
     await page.getByRole('heading', { level: 1, name: 'Spring' }).waitFor()
-    await main.getByText('22:00 to 06:30 in Europe/Berlin, on saturday, sunday').waitFor()
+    await main.getByText('22:00 to 06:30 in Europe/Berlin, on Saturday and Sunday').waitFor()
     const sendWindow = { from: '22:00', to: '06:30', timezone: 'Europe/Berlin', days: ['saturday', 'sunday'] }
     expect(await read(id)).toMatchObject({ throttle: 500, sendWindow })
 
@@ -102,5 +103,22 @@ describeInBrowser('the editor of a campaign', { timeout: 120_000 }, () => {
     await main.getByLabel('Preview as').getByText('Desktop').click()
     await preview.getByText('Wide', { exact: true }).waitFor()
     expect(opened.complaints).toEqual([])
+  })
+
+  test('a time is that of the reader in a zone half an hour off, and so is what is shown of it', async () => {
+    const id = await draft()
+    const reader = await world.openScreen(`campaigns/${id}`, { timezoneId: 'Asia/Kolkata' })
+    await reader.main.getByRole('button', { name: 'Send it' }).click()
+    await reader.dialog.getByLabel('At a time').check()
+    await reader.dialog.getByText(/^Of your zone, Asia\/(Calcutta|Kolkata)\.$/).waitFor()
+    const day = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10)
+    await reader.dialog.getByLabel('Time', { exact: true }).fill(`${day}T09:30`)
+    await reader.dialog.getByRole('button', { name: 'Schedule it' }).click()
+    const time = reader.main.getByRole('note').locator('time')
+    await time.first().waitFor()
+    expect((await read(id)).scheduledAt).toBe(`${day}T04:00:00.000Z`)
+    expect(await time.first().getAttribute('title')).toMatch(/9:30:00.*GMT\+5:30/)
+    await service.client.succeed(contract.campaigns.cancel, { params: { id }, body: {} })
+    await reader.context.close()
   })
 })

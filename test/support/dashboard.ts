@@ -15,6 +15,8 @@ export type DashboardOptions = {
   viewport?: { width: number; height: number }
   /** Whether it takes certificates of no known authority. Default: no. */
   ignoreHTTPSErrors?: boolean
+  /** The reader's. Default: that of the tests. */
+  timezoneId?: string
 }
 
 export const desktop = { width: 1440, height: 900 }
@@ -24,9 +26,15 @@ export const phone = { width: 390, height: 844 }
 export async function openDashboard(
   browser: Browser,
   service: Pick<TestService, 'url'>,
-  { person, colorScheme = 'light', viewport = desktop, ignoreHTTPSErrors = false }: DashboardOptions = {},
+  { person, colorScheme = 'light', viewport = desktop, ignoreHTTPSErrors = false, timezoneId }: DashboardOptions = {},
 ): Promise<DashboardPage> {
-  const context = await browser.newContext({ colorScheme, viewport, ignoreHTTPSErrors, baseURL: service.url })
+  const context = await browser.newContext({
+    colorScheme,
+    viewport,
+    ignoreHTTPSErrors,
+    baseURL: service.url,
+    ...(timezoneId && { timezoneId }),
+  })
   if (person !== undefined) {
     await context.addCookies([{ name: 'postern_session', value: person.token, url: service.url, httpOnly: true }])
   }

@@ -83,16 +83,3 @@ export function ExactTime({ at }: { at: string }) {
     </time>
   )
 }
-
-/** Returns the start of a day, or of `later` days after it, in the reader's zone. Undefined for what is no day. */
-export function startOfDay(day: string | undefined, later = 0): string | undefined {
-  if (day === undefined) return undefined
-  const start = new Date(`${day}T00:00:00`)
-  start.setDate(start.getDate() + later)
-  return Number.isNaN(start.getTime()) ? undefined : start.toISOString()
-}
-
-/** Returns a time of the reader's zone as an input for a time wants it. */
-export function localTime(at: Date): string {
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}

@@ -19,6 +19,7 @@ import { CampaignActions } from './campaign-actions.tsx'
 import { CampaignArchive } from './campaign-archive.tsx'
 import { CampaignFigures } from './campaign-figures.tsx'
 import { CampaignRecipients } from './campaign-recipients.tsx'
+import { hoursOf } from './send-window-values.ts'
 import { TemplateMessage } from './template-message.tsx'
 
 /** Milliseconds between two looks at a campaign that is on its way. */
@@ -261,10 +262,6 @@ function testOf({ share, winnerBy, hours, variants }: NonNullable<CampaignDetail
 }
 
 /** Returns the hours in which a campaign sends, as text. */
-function hoursOf({ from, to, timezone, days }: NonNullable<CampaignDetails['sendWindow']>): string {
-  return `${from} to ${to} in ${timezone}${days.length === 7 ? '' : `, on ${days.join(', ')}`}`
-}
-
 function AudienceName({ id }: { id: string }) {
   const { can } = useScope()
   const { data, error } = useGet('GET /v1/audiences/:id', { params: { id } }, { enabled: can('audiences:read') })

@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { localTime as toInput } from '../../components/time.tsx'
+import { localTime as toInput } from '../../components/local-time.ts'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { CampaignDetails } from './campaign.ts'
 

@@ -1,7 +1,7 @@
 import { Checkbox, Group, Input, Stack, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import type { CampaignValues } from './campaign-values.ts'
-import { weekdays } from './send-window-values.ts'
+import { dayName, weekdays } from './send-window-values.ts'
 
 /** The hours of the day in which a campaign sends. */
 export function SendWindowFields({ form }: { form: UseFormReturnType<CampaignValues> }) {
@@ -40,7 +40,7 @@ export function SendWindowFields({ form }: { form: UseFormReturnType<CampaignVal
           >
             <Group gap="xs" mt="xs">
               {weekdays.map((day) => (
-                <Checkbox key={day} size="xs" value={day} label={day.charAt(0).toUpperCase() + day.slice(1)} />
+                <Checkbox key={day} size="xs" value={day} label={dayName(day)} />
               ))}
             </Group>
           </Checkbox.Group>

@@ -23,6 +23,18 @@ export const weekdays: readonly Weekday[] = [
   'sunday',
 ]
 
+/** Returns the name of a day as people write it. */
+export function dayName(day: Weekday): string {
+  return day.charAt(0).toUpperCase() + day.slice(1)
+}
+
+const list = new Intl.ListFormat('en', { type: 'conjunction' })
+
+/** Returns the hours in words: "22:00 to 06:30 in Europe/Berlin, on Saturday and Sunday". */
+export function hoursOf({ from, to, timezone, days }: NonNullable<CampaignDetails['sendWindow']>): string {
+  return `${from} to ${to} in ${timezone}${days.length === weekdays.length ? '' : `, on ${list.format(days.map(dayName))}`}`
+}
+
 /** Working hours in the zone of the reader, which are not kept unless they are chosen. */
 export const noSendWindow: SendWindowValues = {
   isOn: false,

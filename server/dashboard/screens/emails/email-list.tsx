@@ -9,10 +9,11 @@ import { Empty } from '../../components/empty.tsx'
 import { DayFilter, SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
+import { startOfDay } from '../../components/local-time.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
-import { startOfDay, Time } from '../../components/time.tsx'
+import { Time } from '../../components/time.tsx'
 import { SendEmail } from './send-email.tsx'
 
 type Email = RowOf<'GET /v1/emails'>

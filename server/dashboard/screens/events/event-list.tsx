@@ -7,9 +7,10 @@ import { DayFilter, SelectFilter, TextFilter } from '../../components/filter-inp
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
 import { LinkButton } from '../../components/link-button.tsx'
+import { startOfDay } from '../../components/local-time.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
-import { startOfDay, Time } from '../../components/time.tsx'
+import { Time } from '../../components/time.tsx'
 import { type EventSummary, summaryOf } from './event-summary.ts'
 import { maxLiveEvents, useLiveEvents } from './use-live-events.ts'
 

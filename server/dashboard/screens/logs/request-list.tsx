@@ -6,10 +6,11 @@ import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
 import { LinkButton } from '../../components/link-button.tsx'
+import { startOfDay } from '../../components/local-time.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { wordOf } from '../../components/state.tsx'
-import { startOfDay, Time } from '../../components/time.tsx'
+import { Time } from '../../components/time.tsx'
 import { durationOf, type Request, RequestStatus, statusFilters } from './request.tsx'
 
 const columns: readonly Column<Request>[] = [

@@ -7,6 +7,7 @@ import {
   engagements,
   type Operator,
 } from '../../../../contract/segment-operators.ts'
+import { exactLocalTime } from '../../components/local-time.ts'
 
 /*
  * The conditions of a segment as the editor holds them: values are texts that are being typed, and "not" belongs to a
@@ -111,10 +112,7 @@ function typedOf(comparison: Comparison): string {
   if (!isTime || operator === 'in_last_days') return String(value)
   const at = new Date(String(value))
   if (Number.isNaN(at.getTime())) return String(value)
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000)
-    .toISOString()
-    .slice(0, 23)
-    .replace(/(:00)?\.000$/, '')
+  return exactLocalTime(at)
 }
 
 /** The type of each declared property, by key. */
