@@ -115,7 +115,7 @@ export const sections: readonly Section[] = [
       'docs/decisions/endpoint-connections.md': 'undici makes the requests; which connection each gets is ours',
       'docs/decisions/sign-in.md': 'passwords, sessions and second factors without a framework, and why',
       'docs/decisions/queue-use.md': 'what is left to pg-boss, and which statements are ours',
-      'docs/decisions/block-editor.md': 'what was found of the one that was tried, and why content is code',
+      'docs/decisions/block-editor.md': 'why blocks are a way to edit MJML, and what a library would have cost',
       'docs/decisions/zip-imports.md': 'the library that reads them, and why they are stored before they are read',
       'docs/decisions/dashboard-tables-and-dates.md': 'what TanStack Table, Virtual and Mantine dates would add',
     },

@@ -1,7 +1,11 @@
 import { Stack } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { blocksOfMjml, firstMjml } from './blocks/mail-blocks.ts'
 import { type CodeFault, CodeField } from './code-field.tsx'
-import { type ContentFormat, ContentFormatSwitch, firstMjml } from './content-format.tsx'
+import { type ContentEditor, ContentEditorSwitch, type ContentFormat } from './content-format.tsx'
+import { Loading } from './loaded.tsx'
+
+const BlocksField = lazy(async () => ({ default: (await import('./blocks/blocks-field.tsx')).BlocksField }))
 
 /** A message as it is written: HTML or MJML, whichever `format` says. */
 export type Markup = { format: ContentFormat; html: string; mjml: string }
@@ -16,32 +20,47 @@ type Props = {
   isReadOnly?: boolean
 }
 
-/** The code of a message, with its numbered lines and faults. */
+/** A message as blocks or as code. Code has numbered lines. Faults stand at their block or line. */
 export function MarkupField({ value, onChange, description, errors, faults, isReadOnly = false }: Props) {
   const { format } = value
+  const [isOfBlocks, setOfBlocks] = useState(() => format === 'mjml' && blocksOfMjml(value.mjml) !== null)
+  const editor: ContentEditor = format === 'mjml' && isOfBlocks ? 'blocks' : format
+
+  function choose(chosen: ContentEditor): void {
+    setOfBlocks(chosen === 'blocks')
+    const begins = chosen !== 'html' && value.mjml === ''
+    onChange({ ...value, format: chosen === 'html' ? 'html' : 'mjml', ...(begins && { mjml: firstMjml }) })
+  }
+
   return (
     <Stack gap="xs" align="stretch">
       <div>
-        <ContentFormatSwitch
-          value={format}
-          isReadOnly={isReadOnly}
-          onChange={(chosen) => {
-            const begins = chosen === 'mjml' && value.mjml === ''
-            onChange({ ...value, format: chosen, ...(begins && { mjml: firstMjml }) })
-          }}
-        />
+        <ContentEditorSwitch value={editor} isReadOnly={isReadOnly} onChange={choose} />
       </div>
-      <CodeField
-        key={format}
-        label={format === 'mjml' ? 'MJML' : 'HTML'}
-        description={format === 'mjml' ? `${description} Between elements, Liquid stands in mj-raw.` : description}
-        rows={18}
-        isReadOnly={isReadOnly}
-        value={value[format]}
-        error={errors[format] ?? null}
-        faults={faults[format]}
-        onChange={(code) => onChange({ ...value, [format]: code })}
-      />
+      {editor === 'blocks' ? (
+        <Suspense fallback={<Loading />}>
+          <BlocksField
+            value={value.mjml}
+            description={description}
+            isReadOnly={isReadOnly}
+            error={errors.mjml ?? null}
+            faults={faults.mjml}
+            onChange={(mjml) => onChange({ ...value, mjml })}
+          />
+        </Suspense>
+      ) : (
+        <CodeField
+          key={format}
+          label={format === 'mjml' ? 'MJML' : 'HTML'}
+          description={format === 'mjml' ? `${description} Between elements, Liquid stands in mj-raw.` : description}
+          rows={18}
+          isReadOnly={isReadOnly}
+          value={value[format]}
+          error={errors[format] ?? null}
+          faults={faults[format]}
+          onChange={(code) => onChange({ ...value, [format]: code })}
+        />
+      )}
     </Stack>
   )
 }

@@ -1,0 +1,133 @@
+import type { Locator } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { firstMjml } from '../../server/dashboard/components/blocks/mail-blocks.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, phone } from '../support/dashboard.ts'
+import { signUp } from '../support/people.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
+import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
+
+describeInBrowser('a message of blocks in the dashboard', { timeout: 90_000 }, () => {
+  let world: DashboardWorld
+
+  beforeAll(async () => {
+    world = await createDashboardWorld()
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  const add = async (fields: object = {}) => {
+    const body = { name: 'News', subject: 'News', html: '<p>News</p>', ...fields }
+    return (await world.service.client.succeed(contract.templates.create, { body })).id
+  }
+  const read = (id: string) => world.service.client.succeed(contract.templates.get, { params: { id } })
+  const saved = (main: Locator) => main.getByText('Draft saved', { exact: true }).waitFor()
+
+  test('a message of blocks is written, moved, previewed and saved as MJML, and found again as it was', async () => {
+    const id = await add({ variables: [{ name: 'firstName', type: 'string', fallback: 'you' }] })
+    const { page, main, context, complaints } = await world.openScreen(`templates/${id}`)
+    const preview = page.frameLocator('iframe')
+    await main.getByText('Blocks', { exact: true }).click()
+    await preview.getByText('Write your message here.').waitFor()
+    const first = main.getByRole('listitem', { name: 'Heading, 1 of 3' })
+    await first.getByLabel('Text').fill('Spring for {{ firstName | default: "you & <all>" }}')
+    await preview.getByRole('heading', { name: 'Spring for you' }).waitFor()
+
+    const text = main.getByRole('listitem', { name: 'Text, 2 of 3' })
+    await text.getByRole('textbox', { name: 'Text' }).click()
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.type('Dear {{ firstName }} & <friends>')
+    await page.keyboard.press('ControlOrMeta+A')
+    await text.getByRole('button', { name: 'Bold' }).click()
+    await preview.locator('strong', { hasText: 'Dear you & <friends>' }).waitFor()
+
+    await main.getByRole('button', { name: 'Add block' }).click()
+    await page.getByRole('menuitem', { name: 'Button' }).click()
+    const added = main.getByRole('listitem', { name: 'Button, 4 of 4' })
+    await main.locator('li:focus').and(added).waitFor()
+    await added.getByLabel('Label').fill('Read on')
+    await added.getByLabel('Leads to').fill('https://shop.test/spring')
+    await added.getByRole('button', { name: 'Move up' }).press('Enter')
+    await main.getByRole('listitem', { name: 'Button, 3 of 4' }).waitFor()
+    // The focus is where it was, so that the next press goes on.
+    await page.keyboard.press('Enter')
+    await main.getByRole('listitem', { name: 'Button, 2 of 4' }).waitFor()
+    await main.getByText('Button: 2 of 4', { exact: true }).waitFor({ state: 'attached' })
+    expect(await preview.getByRole('link', { name: 'Read on' }).getAttribute('href')).toBe('https://shop.test/spring')
+
+    await saved(main)
+    await keepScreenshots(page, 'blocks')
+    expect(await accessibilityFaults(page)).toEqual([])
+    const { mjml } = await read(id)
+    expect(mjml).toContain('<h1>Spring for {{ firstName | default: "you & <all>" }}</h1>')
+    expect(mjml).toContain('<p><strong>Dear {{ firstName }} &amp; &lt;friends&gt;</strong></p>')
+    await main.getByText('MJML', { exact: true }).click()
+    expect(await main.getByRole('textbox', { name: 'MJML', exact: true }).inputValue()).toBe(mjml)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('MJML of blocks is shown as blocks, and the address of a link that is Liquid stays when its text is changed', async () => {
+    const id = await add({ html: undefined, mjml: firstMjml })
+    const { page, main, context, complaints } = await world.openScreen(`templates/${id}`)
+    const text = main.getByRole('listitem', { name: 'Text, 3 of 3' })
+    await text.getByRole('textbox', { name: 'Text' }).click()
+    await page.keyboard.press('ControlOrMeta+End')
+    await page.keyboard.type(' or write to us.')
+    await page.frameLocator('iframe').getByText('or write to us.').waitFor()
+    await saved(main)
+    expect((await read(id)).mjml).toMatch(/<p><a href="{{ unsubscribeUrl }}">Unsubscribe.* or write to us\./)
+    await text.getByRole('button', { name: 'Remove: Text' }).click()
+    await main.getByRole('listitem', { name: 'Text, 2 of 2' }).waitFor()
+    await saved(main)
+    expect((await read(id)).mjml).not.toContain('unsubscribeUrl')
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a block that is wrong says so where it stands', async () => {
+    const { main, context } = await world.openScreen(`templates/${await add()}`)
+    await main.getByText('Blocks', { exact: true }).click()
+    const heading = main.getByRole('listitem', { name: 'Heading, 1 of 3' })
+    await heading.getByLabel('Text').fill('Hello {% if firstName %}')
+    await heading.getByRole('alert').waitFor()
+    expect(await main.getByRole('listitem').getByRole('alert').count()).toBe(1)
+    await heading.getByLabel('Text').fill('Hello')
+    await heading.getByRole('alert').waitFor({ state: 'detached' })
+    await context.close()
+  })
+
+  test('MJML that has more than blocks can show is kept until it is replaced on purpose', async () => {
+    const mjml = '<mjml><mj-body><mj-section><mj-column><mj-raw><hr></mj-raw></mj-column></mj-section></mj-body></mjml>'
+    const id = await add({ html: undefined, mjml })
+    const { main, context } = await world.openScreen(`templates/${id}`)
+    await main.getByRole('textbox', { name: 'MJML', exact: true }).waitFor()
+    await main.getByText('Blocks', { exact: true }).click()
+    await main.getByText('This MJML has more than blocks can show').waitFor()
+    expect((await read(id)).mjml).toBe(mjml)
+    await main.getByRole('button', { name: 'Replace it' }).click()
+    await main.getByRole('listitem', { name: 'Heading, 1 of 3' }).waitFor()
+    await saved(main)
+    expect((await read(id)).mjml).toContain('<h1>Heading</h1>')
+    await context.close()
+  })
+
+  test('a message of blocks fits on a phone, and who may not write reads it', async () => {
+    const id = await add()
+    const writer = await world.openScreen(`templates/${id}`, { viewport: phone, colorScheme: 'dark' })
+    await writer.main.getByText('Blocks', { exact: true }).click()
+    await writer.main.getByRole('listitem', { name: 'Text, 3 of 3' }).waitFor()
+    await saved(writer.main)
+    await keepScreenshots(writer.page, 'blocks')
+    expect(await accessibilityFaults(writer.page)).toEqual([])
+    expect(await writer.page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    await writer.context.close()
+
+    const person = await signUp(world.service, { role: 'viewer' })
+    const { main, context } = await world.openScreen(`templates/${id}`, { person })
+    await main.getByRole('listitem', { name: 'Text, 2 of 3' }).getByText('Write your message here.').waitFor()
+    expect(await main.getByRole('button', { name: /^(Add block|Remove|Move|Bold)/ }).count()).toBe(0)
+    expect(await main.locator('[contenteditable="true"]').count()).toBe(0)
+    await context.close()
+  })
+})
