@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { leaseSeconds } from '../outbox/append.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
-import type { KindLimit, Reservation } from '../webhook-delivery/scheduling/intake.ts'
+import type { Reservation } from '../webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { receiversOf, toLeasedEvent } from './matching.ts'
@@ -54,7 +54,7 @@ export type FanOut = {
   queued: readonly { name: FlowName; count: number }[]
   /** The last event that was looked at. Null: the batch reached the end of the outbox. */
   last: string | null
-  /** True if some of the events that were looked at stay there. */
+  /** True if some of the events that were looked at stay there, and this process may take them later. */
   rest: boolean
 }
 
@@ -69,7 +69,7 @@ export type FanOut = {
  */
 export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
-    const { rows: waiting, ...looked } = await take(trx, taking?.intake ?? { after: '', limits: [] })
+    const { rows: waiting, ...looked } = await takeFirst(trx, taking?.intake ?? { after: '', limits: [] })
     if (waiting.length === 0) return { ...nothing, ...looked }
     const targets = await findTargets(trx, waiting)
     const now = clock.now()
@@ -150,33 +150,47 @@ function toEvent({ event_id: id, account_id: accountId, mode, type, body, tracep
   return { id, accountId, mode, type, body: body ?? '', traceparent }
 }
 
-/** Locks and reads the first events after `after` that no other transaction has locked. */
-async function take(
-  trx: Trx,
-  { after, limits }: { after: string; limits: readonly KindLimit[] },
-): Promise<{ rows: OutboxRow[] } & Pick<FanOut, 'last' | 'rest'>> {
+type Reading = Pick<Reservation, 'after' | 'limits'>
+type Page = Pick<FanOut, 'last' | 'rest'> & { rows: OutboxRow[] }
+
+/** Takes from the first page of events that other transactions have not locked completely. */
+async function takeFirst(trx: Trx, { after, limits }: Reading): Promise<Page> {
+  for (let from = after; ; ) {
+    const page = await take(trx, { after: from, limits })
+    if (page.rows.length > 0 || page.rest || page.last === null) return page
+    from = page.last
+  }
+}
+
+/**
+ * Locks and reads the first events after `after` that no other transaction has locked, of each kind no more than its
+ * limit. Events that others have locked do not count for `rest`.
+ */
+async function take(trx: Trx, { after, limits }: Reading): Promise<Page> {
   const statement = sql<OutboxRow & Pick<FanOut, 'last' | 'rest'>>`
     WITH present AS MATERIALIZED (SELECT ${queueNow} AS now), page AS MATERIALIZED (
       SELECT event_id, account_id, mode, type FROM outbox_rows, present
       WHERE event_id > ${after} AND leased_until <= present.now ORDER BY event_id LIMIT ${maxEvents}
-    ), numbered AS (
-      SELECT p.event_id, l.max, row_number() OVER (PARTITION BY l.kind ORDER BY p.event_id) AS number
+    ), kinds AS MATERIALIZED (
+      SELECT l.max, array_agg(p.event_id ORDER BY p.event_id) AS ids
       FROM page p LEFT JOIN unnest(
         ${plainArray(limits.map(({ accountId }) => accountId))}::text[],
         ${plainArray(limits.map(({ mode }) => mode))}::text[],
         ${plainArray(limits.map(({ type }) => type))}::text[],
         ${plainArray(limits.map(({ max }) => max))}::bigint[]
       ) WITH ORDINALITY AS l (account_id, mode, type, max, kind) USING (account_id, mode, type)
-    ), chosen AS MATERIALIZED (
-      SELECT event_id FROM numbered WHERE max IS NULL OR number <= max
+      GROUP BY l.kind, l.max
+    ), taken AS MATERIALIZED (
+      -- Rows that others have locked do not count for the limit.
+      SELECT o.* FROM kinds CROSS JOIN LATERAL (
+        SELECT event_id, account_id, mode, type FROM outbox_rows
+        WHERE event_id = ANY(kinds.ids) AND leased_until <= (SELECT now FROM present)
+        ORDER BY event_id LIMIT kinds.max FOR UPDATE SKIP LOCKED
+      ) o
     ), looked AS (
-      SELECT CASE WHEN count(*) = ${maxEvents} THEN max(event_id) END AS last,
-        count(*) > (SELECT count(*) FROM chosen) AS rest
-      FROM page
-    ), taken AS (
-      SELECT event_id, account_id, mode, type FROM outbox_rows
-      WHERE event_id = ANY(ARRAY(SELECT event_id FROM chosen)) AND leased_until <= (SELECT now FROM present)
-      ORDER BY event_id FOR UPDATE SKIP LOCKED
+      SELECT CASE WHEN sum(cardinality(ids)) = ${maxEvents} THEN max(ids[cardinality(ids)]) END AS last,
+        coalesce(bool_or(cardinality(ids) > max AND (max = 0 OR EXISTS (SELECT FROM taken))), false) AS rest
+      FROM kinds
     )
     SELECT looked.last, looked.rest, o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
     FROM looked LEFT JOIN taken o ON true

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
+import { type FanOutMeans, fanOutBatch } from '../../server/fan-out/fan-out.ts'
 import { systemClock } from '../../server/lib/clock.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
@@ -131,9 +131,8 @@ test('the fan-out reads of a kind no more than its limit, and looks at a thousan
   const ids = await emit(left.accountId, 1_100)
   const [wanted = ''] = await emit(next.accountId, 1)
   async function fanOut(after: string, max: number) {
-    const taking = takingFor(0)
-    const limits = [{ accountId: left.accountId, mode: 'live' as const, type: 'contact.deleted', max }]
-    const intake = { ...taking.intake, after, limits }
+    const taking = limitedTo(max, left.accountId)
+    const intake = { ...taking.intake, after }
     return fanOutBatch({ db: database.db, queue, clock: systemClock, taking: { ...taking, intake } })
   }
   const none = await fanOut('', 0)
@@ -144,6 +143,62 @@ test('the fan-out reads of a kind no more than its limit, and looks at a thousan
   expect(await fanOut('', 10_000)).toMatchObject({ eventIds: ids.slice(3, 1_003), last: ids[1_002] })
   await fanOutAll()
   expect(await fanOut('', 0)).toMatchObject({ eventIds: [], last: null, rest: false })
+})
+
+/** Locks events as the fan-out of another process does, until it is disposed of. */
+async function lockAsOther(eventIds: readonly string[]): Promise<AsyncDisposable> {
+  const { promise: release, resolve } = Promise.withResolvers<void>()
+  const locked = Promise.withResolvers<void>()
+  const holding = inTransaction(database.db, async (trx) => {
+    await trx.selectFrom('outbox_rows').select('event_id').where('event_id', 'in', eventIds).forUpdate().execute()
+    locked.resolve()
+    await release
+  })
+  holding.catch(locked.reject)
+  await locked.promise
+  return {
+    async [Symbol.asyncDispose]() {
+      resolve()
+      await holding
+    },
+  }
+}
+
+/** A worker that takes no more than `max` events of this kind. */
+function limitedTo(max: number, accountId: string): NonNullable<FanOutMeans['taking']> {
+  const taking = takingFor(0)
+  const limits = [{ accountId, mode: 'live' as const, type: 'contact.deleted', max }]
+  return { ...taking, intake: { ...taking.intake, limits } }
+}
+
+test('the fan-out takes what is behind the pages that another process has locked', async () => {
+  const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
+  const ids = await emit(accountId, 2_100)
+  const means = { db: database.db, queue, clock: systemClock }
+  {
+    await using _other = await lockAsOther(ids.slice(0, 2_090))
+    const limited = await fanOutBatch({ ...means, taking: limitedTo(3, accountId) })
+    expect(limited).toMatchObject({ eventIds: ids.slice(2_090, 2_093), last: null, rest: true })
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: ids.slice(2_093), last: null, rest: false })
+    // Nothing is left but what the other process has: there is no reason to look again at once.
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: [], last: null, rest: false })
+  }
+  await fanOutAll()
+  expect(await deliveriesOf(accountId)).toHaveLength(2_100)
+})
+
+test('events that another process has locked do not count for the limit of their kind', async () => {
+  const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
+  const ids = await emit(accountId, 20)
+  const means = { db: database.db, queue, clock: systemClock, taking: limitedTo(5, accountId) }
+  {
+    await using _other = await lockAsOther(ids.slice(0, 10))
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: ids.slice(10, 15), last: null, rest: true })
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: ids.slice(15), rest: true })
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: [], last: null, rest: false })
+  }
+  await fanOutAll()
+  expect(await deliveriesOf(accountId)).toHaveLength(20)
 })
 
 test('the fan-out leaves the events where they are when it fails half-way', async () => {
