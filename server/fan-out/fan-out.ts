@@ -13,7 +13,7 @@ import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts
 import { receiversOf, toLeasedEvent } from './matching.ts'
 import { findTargets } from './targets.ts'
 
-/** Maximum number of events looked at in one transaction. A fan-out takes a few round trips, however many they are. */
+/** Maximum number of events that one statement looks at. A fan-out takes a few round trips, however many they are. */
 const maxEvents = 1_000
 /** No further event is begun once a transaction has this many deliveries. */
 const maxDeliveries = 2_000
@@ -69,7 +69,7 @@ export type FanOut = {
  */
 export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
-    const { rows: waiting, ...looked } = await takeFirst(trx, taking?.intake ?? { after: '', limits: [] })
+    const { rows: waiting, ...looked } = await takeBatch(trx, taking?.intake ?? { after: '', limits: [] })
     if (waiting.length === 0) return { ...nothing, ...looked }
     const targets = await findTargets(trx, waiting)
     const now = clock.now()
@@ -153,11 +153,13 @@ function toEvent({ event_id: id, account_id: accountId, mode, type, body, tracep
 type Reading = Pick<Reservation, 'after' | 'limits'>
 type Page = Pick<FanOut, 'last' | 'rest'> & { rows: OutboxRow[] }
 
-/** Takes from the first page of events that other transactions have not locked completely. */
-async function takeFirst(trx: Trx, { after, limits }: Reading): Promise<Page> {
+/** Takes a batch of events: from one page, or from the next ones where other transactions have locked most of it. */
+async function takeBatch(trx: Trx, { after, limits }: Reading): Promise<Page> {
+  const rows: OutboxRow[] = []
   for (let from = after; ; ) {
     const page = await take(trx, { after: from, limits })
-    if (page.rows.length > 0 || page.rest || page.last === null) return page
+    rows.push(...page.rows)
+    if (2 * rows.length >= maxEvents || page.rest || page.last === null) return { ...page, rows }
     from = page.last
   }
 }

@@ -187,6 +187,23 @@ test('the fan-out takes what is behind the pages that another process has locked
   expect(await deliveriesOf(accountId)).toHaveLength(2_100)
 })
 
+test('the fan-out adds the next page where another process has locked most of a page', async () => {
+  const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
+  const ids = await emit(accountId, 2_100)
+  const means = { db: database.db, queue, clock: systemClock }
+  {
+    await using _other = await lockAsOther(ids.slice(0, 900))
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: ids.slice(900, 2_000), last: ids[1_999], rest: false })
+  }
+  {
+    await using _other = await lockAsOther(ids.slice(0, 400))
+    const taken = [...ids.slice(400, 900), ...ids.slice(2_000)]
+    expect(await fanOutBatch(means)).toMatchObject({ eventIds: taken, last: ids[2_099] })
+  }
+  await fanOutAll()
+  expect(await deliveriesOf(accountId)).toHaveLength(2_100)
+})
+
 test('events that another process has locked do not count for the limit of their kind', async () => {
   const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
   const ids = await emit(accountId, 20)
