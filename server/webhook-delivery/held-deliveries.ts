@@ -91,8 +91,9 @@ export function startHeldDeliveries(options: HeldDeliveriesOptions): HeldDeliver
   }
 
   async function handBackHeld(ones: readonly HeldDelivery[]): Promise<void> {
+    // Before they can be claimed: the claim of a delivery that is still held is given to the one that holds it.
+    letGo(ones)
     const written = ones.filter((one) => !putBackLeased(one))
-    letGo(written)
     const claims = written.flatMap(({ delivery, claimed }) => (claimed === null ? [] : [{ delivery, claimed }]))
     await handBack(options, claims).catch((error) => {
       logger.error({ err: error }, 'cannot hand deliveries back; they are claimed again when their claims have lapsed')

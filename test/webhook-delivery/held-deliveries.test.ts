@@ -1,0 +1,61 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
+import { startHeldDeliveries } from '../../server/webhook-delivery/held-deliveries.ts'
+import { claimDue } from '../../server/webhook-delivery/scheduling/claim.ts'
+import type { HeldDelivery } from '../../server/webhook-delivery/scheduling/deliveries-in-hand.ts'
+import { createScheduler, defaultSettings } from '../../server/webhook-delivery/scheduling/scheduler.ts'
+import { startLeasedEvents } from '../../server/webhook-delivery/settlement/leased-event-holder.ts'
+import { startEngine } from '../support/engine.ts'
+import { dueFlows, takingFor } from '../support/flows.ts'
+
+const onError = (error: unknown) => {
+  throw error
+}
+
+test('a leased delivery that was put back is held again when it is claimed before its process knows that it is written', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  const webhookId = await engine.addWebhook('http://127.0.0.1:9/')
+  await engine.emit()
+  const { db, queue, clock } = engine
+  const taking = takingFor(1)
+  const { leased: events } = await fanOutBatch({ db, queue, clock, taking })
+  const written = Promise.withResolvers<readonly HeldDelivery[]>()
+  const leased = startLeasedEvents({
+    db,
+    queue,
+    lease: taking.lease,
+    intervalMs: 1_000,
+    onError,
+    onSettled: () => {},
+    onQueued: written.resolve,
+    onLate: () => {},
+    onReleased: () => {},
+  })
+  const held = startHeldDeliveries({
+    db,
+    queue,
+    logger: pino({ level: 'silent' }),
+    scheduler: createScheduler(defaultSettings),
+    putBackLeased: leased.putBack,
+    onOffered: () => {},
+    onError,
+  })
+  try {
+    const taken = events.flatMap(leased.take)
+    held.holdLeased(taken)
+    // As the worker does when the URL of its webhook has changed.
+    await held.handBack(taken)
+    const queued = await written.promise
+    expect(await engine.deliveriesNow(webhookId)).toHaveLength(1)
+    const { claims } = await claimDue({ db, queue }, await dueFlows(queue, 1))
+    const again = claims.map(held.hold)
+    held.offerAgain(queued)
+    expect(again.map((one) => one?.delivery.id)).toEqual(taken.map(({ delivery }) => delivery.id))
+    expect(held.all()).toEqual(again)
+  } finally {
+    await held.stop()
+    await leased.stop(performance.now() + 1_000)
+  }
+})
