@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { emailLine } from './email-content.ts'
 import { line, list, timestamp } from './fields.ts'
+import { idSchema } from './ids.ts'
 
 /*
  * A/B tests of campaigns: variants of the message go to a share of the people, and the one that does best to the rest.
@@ -49,6 +50,12 @@ export function abTestSchemas<Written extends z.ZodType, Shown extends z.ZodType
         .nullable()
         .optional()
         .meta({ description: 'Its message as a whole. Null, the default: that of the campaign.' }),
+      templateId: idSchema(
+        'template',
+        'The template that is its message, in place of `content`; its subject is not used. The published version is copied when the campaign is sent, with the `variables` of the campaign and its own fallbacks. Null, the default: none.',
+      )
+        .nullable()
+        .optional(),
     })
     .meta({
       id: 'AbTestVariant',
@@ -106,14 +113,24 @@ export function abTestSchemas<Written extends z.ZodType, Shown extends z.ZodType
       variants: z.array(
         z.object({
           ...shownVariant,
-          content: content.shown.nullable().meta({ description: 'Null: that of the campaign.' }),
+          content: content.shown
+            .nullable()
+            .meta({ description: 'Null: that of the campaign, or of its template, which was not copied yet.' }),
+          templateId: idSchema('template', 'Its template. It may be deleted. Null: it has none of its own.').nullable(),
+          templateVersion: z.int().nullable().meta({
+            description: 'The version of its template that was copied when the campaign was sent. Null: none.',
+          }),
         }),
       ),
     })
     .meta({
       id: 'CampaignAbTestDetails',
       description: `${meaning}, with the content of its variants.`,
-      example: { ...example, ...undecided, variants: [{ name: 'A', subject: null, content: null }] },
+      example: {
+        ...example,
+        ...undecided,
+        variants: [{ name: 'A', subject: null, content: null, templateId: null, templateVersion: null }],
+      },
     })
   return { written, summary, details }
 }

@@ -3,10 +3,11 @@ import type { CreateCampaign } from '../../contract/campaign-resource.ts'
 import type { Trx } from '../database/connection.ts'
 import type { AbTest } from '../database/tables/campaigns.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
+import { brokenRule } from '../shared/errors.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
 import { markupOf, noMarkup } from '../templates/mjml.ts'
 import { type CampaignFields, type CampaignKey, type CampaignRow, updateCampaign } from './queries.ts'
-import type { VariantContent } from './variants.ts'
+import { contentOfTemplate, noTemplate, type VariantContent } from './variants.ts'
 
 /*
  * A/B tests: docs/architecture/campaign-states.md#ab-tests. Variants are told apart by their numbers, from 0.
@@ -15,19 +16,30 @@ import type { VariantContent } from './variants.ts'
 /** A test as it was written. `contents`: by variant; null: that of the campaign. */
 export type WrittenAbTest = { test: AbTest; contents: (VariantContent | null)[] }
 
-/** Reads the test of a request, and compiles its MJML. Throws `rule_violation` where a variant has HTML and MJML. */
+/**
+ * Reads the test of a request, and compiles its MJML. Throws `rule_violation` where a variant has HTML and MJML, or content
+ * and a template.
+ */
 export async function readAbTest(
   renderer: AccountRenderer,
   written: NonNullable<CreateCampaign['abTest']>,
 ): Promise<WrittenAbTest> {
   const contents: WrittenAbTest['contents'] = []
-  for (const [number, { content }] of written.variants.entries()) {
+  for (const [number, { content, templateId }] of written.variants.entries()) {
+    if (templateId != null && content != null) {
+      throw brokenRule(`body.${pathOf(number)}.templateId`, 'must not be given beside content')
+    }
     if (content == null) {
-      contents.push(null)
+      contents.push(templateId == null ? null : contentOfTemplate(templateId))
       continue
     }
     const markup = await markupOf(renderer, content, { path: `body.${pathOf(number)}.content` })
-    contents.push({ preheader: content.preheader ?? null, ...markup(noMarkup), text: content.text ?? null })
+    contents.push({
+      ...noTemplate,
+      preheader: content.preheader ?? null,
+      ...markup(noMarkup),
+      text: content.text ?? null,
+    })
   }
   const { share, winnerBy, hours } = written
   const usualHours = winnerBy === 'manual' ? null : abTestLimits.defaultHours

@@ -2,7 +2,7 @@ import type { CampaignEmail } from '../emails/service.ts'
 import { newId } from '../shared/ids.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { ClaimedCampaign, WaitingRecipient } from './engine-queries.ts'
-import { emailTo, variablesOf } from './message.ts'
+import { contentOf, emailTo, variablesOf } from './message.ts'
 import type { CampaignRow } from './queries.ts'
 import type { EngineMeans } from './turns.ts'
 import { type CampaignContents, contentWith } from './variants.ts'
@@ -71,11 +71,13 @@ async function makeAll(
     return []
   })
   for (const [number, some] of Map.groupBy(written, ({ variant }) => variant ?? row.ab_winner)) {
+    const content = contentWith(contents, number)
+    const campaign = { ...row, constants: content.constants }
     const renderings = await renderer.render(
-      contentWith(contents, number),
+      contentOf(content),
       some.map(({ person, emailId }) =>
         variablesOf(person, {
-          campaign: row,
+          campaign,
           accountName: claimed.account_name,
           unsubscribeUrl: unsubscribeUrl({
             emailId,

@@ -8,7 +8,7 @@ import type { AccountTurns } from '../templates/account-turns.ts'
 import { detailsOf } from '../templates/mjml.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
 import { pathOf } from './ab-test.ts'
-import { type CampaignContent, contentNow, faultsOfVariants } from './content.ts'
+import { type CampaignContent, contentNow, variantsNow } from './content.ts'
 import type { WrittenFields } from './fields.ts'
 import { contentOf, faultsOfForm, readCampaign } from './message.ts'
 import type { CampaignRow } from './queries.ts'
@@ -24,22 +24,27 @@ type CheckMeans = {
 
 /** What must hold before a campaign is stored, and before it is sent. */
 export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
-  /** Returns the content. Throws when the fields are not those of a campaign that can be sent. */
+  /** Returns the content, and the variants as they are sent now. Throws when the fields are not those of a campaign that can be sent. */
   async function check(
     handle: Handle,
     accountId: string,
     { fields, faults, variants }: WrittenFields & { variants: readonly Variant[] },
-  ): Promise<CampaignContent> {
+  ): Promise<{ content: CampaignContent; sent: Variant[] }> {
     const now = clock.now()
     const ofForm = await faultsOfForm(fields, now)
     if (faults.length + ofForm.length > 0) throw refusalOf([...faults, ...ofForm])
     const read = await contentNow(handle, accountId, { fields, now })
-    const ofVariants = await faultsOfVariants({ ...fields, ...contentOf(read.content) }, { variants, now })
+    const withContent = { ...fields, ...contentOf(read.content) }
+    const { variants: sent, faults: ofVariants } = await variantsNow(handle, accountId, {
+      fields: withContent,
+      variants,
+      now,
+    })
     if (read.faults.length + ofVariants.length > 0) throw refusalOf([...read.faults, ...ofVariants])
     if (!(await isAudience(handle, accountId, fields.audience_id))) throw noAudience(fields.audience_id)
     await checkSegments(handle, accountId, fields)
     await checkTopic(handle, accountId, fields.topic_id)
-    return read.content
+    return { content: read.content, sent }
   }
 
   /** Throws `template_fault` when the content does not compile. Content of a template was compiled when it was published. */
@@ -56,7 +61,7 @@ export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
       const alone = { subject: 'a', preheader: null, html: null, text: 'a' }
       const ofSubject = subject === null ? null : await faultOf({ ...alone, subject })
       if (ofSubject !== null) refuse([{ path: `${path}.subject`, message: ofSubject }])
-      if (content === null) continue
+      if (content === null || content.template_id !== null) continue
       refuse(await faultsOfMjml({ ...row, ...content }, path))
       const ofContent = await faultOf(contentOf({ ...content, subject: 'a' }))
       if (ofContent !== null) refuse([{ path: `${path}.content`, message: ofContent }])

@@ -29,7 +29,7 @@ export async function contentNow(
     const content = { subject, preheader, html, text, template_version: null, constants: variables }
     return { content, faults: [...faults, ...(await faultsOfEmail(fields, now))] }
   }
-  const version = await publishedTemplate(handle, accountId, fields.template_id)
+  const version = await publishedTemplate(handle, accountId, { id: fields.template_id, path: 'body.templateId' })
   const { preheader, html, text } = version
   const subject = fields.has_own_subject ? fields.subject : version.subject
   const { values, faults: ofValues } = readTemplateValues(version, fields.variables)
@@ -41,35 +41,70 @@ export async function contentNow(
 }
 
 /**
- * Returns what is wrong with the variants of a campaign, for people.
+ * Returns the variants of a campaign as they are sent now, with the published versions of their templates, and what is
+ * wrong with them, for people. Throws `template_not_found`.
  *
  * @param fields With the content that it is sent with now.
  */
-export async function faultsOfVariants(
-  fields: CampaignFields,
-  { variants, now }: { variants: readonly Variant[]; now: Date },
-): Promise<EmailFault[]> {
+export async function variantsNow(
+  handle: Handle,
+  accountId: string,
+  { fields, variants, now }: { fields: CampaignFields; variants: readonly Variant[]; now: Date },
+): Promise<{ variants: Variant[]; faults: EmailFault[] }> {
   const faults: EmailFault[] = []
+  const read: Variant[] = []
   for (const [number, variant] of variants.entries()) {
-    for (const fault of await faultsOfEmail(asVariant(fields, variant), now)) {
-      const isItsOwn =
-        (variant.subject !== null && fault.path === 'body.subject') ||
-        (variant.content !== null && fault.path.startsWith('body.content'))
-      // What is wrong with the campaign itself is said once.
-      if (isItsOwn) faults.push({ ...fault, path: fault.path.replace('body.', `body.${pathOf(number)}.`) })
-    }
+    const { variant: sent, faults: ofTemplate } = await withTemplate(handle, accountId, { fields, variant, number })
+    read.push(sent)
+    faults.push(...ofTemplate, ...(await faultsOfVariant(fields, { variant: sent, number, now })))
   }
-  return faults
+  return { variants: read, faults }
 }
 
-async function publishedTemplate(handle: Handle, accountId: string, id: string): Promise<PublishedTemplate> {
+async function withTemplate(
+  handle: Handle,
+  accountId: string,
+  { fields, variant, number }: { fields: CampaignFields; variant: Variant; number: number },
+): Promise<{ variant: Variant; faults: EmailFault[] }> {
+  const { name, content } = variant
+  if (content === null || content.template_id === null) return { variant, faults: [] }
+  const path = `body.${pathOf(number)}.templateId`
+  const version = await publishedTemplate(handle, accountId, { id: content.template_id, path })
+  const { preheader, html, text } = version
+  const { values, faults } = readTemplateValues(version, fields.variables)
+  const copied = { preheader, html, text, mjml: null, template_version: version.version, constants: values }
+  const told = faults.map((one) => ({ ...one, message: `${one.message}, for the template of the variant "${name}"` }))
+  return { variant: { ...variant, content: { ...content, ...copied } }, faults: told }
+}
+
+async function faultsOfVariant(
+  fields: CampaignFields,
+  { variant, number, now }: { variant: Variant; number: number; now: Date },
+): Promise<EmailFault[]> {
+  const { subject, content } = variant
+  const isTemplate = content !== null && content.template_id !== null
+  // What is wrong with the campaign itself is said once.
+  return (await faultsOfEmail(asVariant(fields, variant), now)).flatMap((fault) => {
+    const isOfContent = content !== null && fault.path.startsWith('body.content')
+    if (!isOfContent && (subject === null || fault.path !== 'body.subject')) return []
+    const place = `body.${pathOf(number)}.`
+    if (isOfContent && isTemplate) return [{ ...fault, path: `${place}templateId`, message: told(fault) }]
+    return [{ ...fault, path: fault.path.replace('body.', place) }]
+  })
+}
+
+async function publishedTemplate(
+  handle: Handle,
+  accountId: string,
+  { id, path }: { id: string; path: string },
+): Promise<PublishedTemplate> {
   const version = await findPublished(handle, accountId, id)
   if (typeof version !== 'string') return version
   const [text, fault] =
     version === 'unknown'
       ? [`There is no template with the id "${id}" in this account.`, 'must be a template of the account']
       : [`The template "${id}" was never published: publish it first.`, 'is not published']
-  throw new DomainError('template_not_found', text, { details: [{ path: 'body.templateId', message: fault }] })
+  throw new DomainError('template_not_found', text, { details: [{ path, message: fault }] })
 }
 
 /** Those that the campaign gives itself need no value, whatever the template says of them. */

@@ -57,7 +57,7 @@ import { type Move, statusAfter, wrongState } from './states.ts'
 import { toStatistics } from './statistics.ts'
 import { addresseesOf, sendTests } from './test-messages.ts'
 import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
-import { asVariant, replaceVariantContents, selectVariants, type Variant } from './variants.ts'
+import { asVariant, replaceVariantContents, selectVariants, type Variant, variantsOfDuplicate } from './variants.ts'
 
 /** Use cases for campaigns. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type CampaignService = {
@@ -169,13 +169,6 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     }
   }
 
-  /** Returns a campaign as if a variant was its message. Undefined: as it is. Throws `rule_violation` for an unknown one. */
-  async function withVariant(handle: Handle, row: CampaignRow, name: string | undefined): Promise<CampaignRow> {
-    if (name === undefined) return row
-    const number = numberOfVariant(row, name)
-    return asVariant(row, (await selectVariants(handle, row))[number])
-  }
-
   async function add(
     trx: Trx,
     scope: Scope,
@@ -183,11 +176,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
   ): Promise<CampaignDetails> {
     const at = clock.now()
     const row = await insertCampaign(trx, { id: newId('campaign', at), scope, fields, at })
-    await replaceVariantContents(
-      trx,
-      { accountId: scope.accountId, id: row.id },
-      variants.map(({ content }) => content),
-    )
+    await replaceVariantContents(trx, { accountId: scope.accountId, id: row.id }, variants)
     return toDetails(row, variants)
   }
 
@@ -237,8 +226,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return inTransaction(handle, async (trx) => {
         const written = fieldsOf(campaign, compiled)
         const variants = variantsOf(compiled.abTest ?? null)
-        const { subject } = await checks.check(trx, scope.accountId, { ...written, variants })
-        return add(trx, scope, { fields: { ...written.fields, subject }, variants })
+        const { content } = await checks.check(trx, scope.accountId, { ...written, variants })
+        return add(trx, scope, { fields: { ...written.fields, subject: content.subject }, variants })
       })
     },
     async list(handle, scope, { status, limit, cursor }) {
@@ -265,14 +254,9 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         const written = changed(row, patch, compiled)
         const { abTest } = compiled
         const variants = abTest === undefined ? await selectVariants(trx, row) : variantsOf(abTest)
-        const { subject } = await checks.check(trx, scope.accountId, { ...written, variants })
-        if (abTest !== undefined)
-          await replaceVariantContents(
-            trx,
-            key,
-            variants.map(({ content }) => content),
-          )
-        const change = { ...written.fields, subject, updated_at: clock.now() }
+        const { content } = await checks.check(trx, scope.accountId, { ...written, variants })
+        if (abTest !== undefined) await replaceVariantContents(trx, key, variants)
+        const change = { ...written.fields, subject: content.subject, updated_at: clock.now() }
         return toDetails(await updateCampaign(trx, key, change), variants)
       })
     },
@@ -306,12 +290,13 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
           throw new DomainError('campaign_state', `The campaign "${id}" was changed meanwhile. Send it again.`)
         }
         const start = await startOf(trx, row, { when, now })
-        const content = await checks.check(trx, scope.accountId, { fields: row, faults: [], variants })
+        const { content, sent } = await checks.check(trx, scope.accountId, { fields: row, faults: [], variants })
         await checks.mustBeSendable(trx, scope, { ...row, ...content })
         if ((await countActive(trx, scope.accountId)) >= campaignLimits.active) {
           const message = `The account has ${campaignLimits.active} campaigns that are scheduled, sending or paused, the most there may be. Wait for one to end, or cancel one.`
           throw new DomainError('too_many_campaigns', message)
         }
+        await replaceVariantContents(trx, { accountId: scope.accountId, id }, sent)
         const change = { ...content, ...start, status, due_at: start.scheduled_at, updated_at: now }
         return toCampaign(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
       })
@@ -327,18 +312,22 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     },
     async duplicate(handle, scope, id) {
       const row = await find(handle, scope, id)
-      const ids = row.template_id === null ? [] : [row.template_id]
+      const variants = await selectVariants(handle, row)
+      const ids = [row.template_id, ...variants.map(({ content }) => content?.template_id)].filter((one) => one != null)
       const subjects = await subjectsOfPublished(handle, scope.accountId, ids)
       const fields = fieldsOfDuplicate(row, subjects.get(row.template_id ?? '') ?? null)
-      const variants = await selectVariants(handle, row)
-      return inTransaction(handle, (trx) => add(trx, scope, { fields, variants }))
+      const copy = variantsOfDuplicate(row, variants, (templateId) => subjects.has(templateId))
+      const variables = { ...copy.variables, ...fields.variables }
+      return inTransaction(handle, (trx) =>
+        add(trx, scope, { fields: { ...fields, variables }, variants: copy.variants }),
+      )
     },
     async test(handle, scope, id, { to, subscriberId, variant }) {
       const row = await find(handle, scope, id)
       const addressees = addresseesOf(to)
       const variants = await selectVariants(handle, row)
-      const content = await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
-      const shown = await withVariant(handle, { ...row, ...content }, variant)
+      const { content, sent } = await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
+      const shown = withVariant({ ...row, ...content }, { name: variant, variants: sent })
       const faults = await checks.faultsOfMjml(shown)
       if (faults.length > 0) throw brokenRules(faults)
       const means = { handle, emails, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() }
@@ -347,7 +336,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     async render(handle, scope, id, request) {
       const [found] = await withSubjects(handle, scope.accountId, [await find(handle, scope, id)])
       if (found === undefined) throw notFound('campaign', id)
-      const row = await withVariant(handle, found, request.variant)
+      const row = withVariant(found, { name: request.variant, variants: await selectVariants(handle, found) })
       const means = { handle, renderer: rendererOf(scope.accountId), lacksDmarc, now: clock.now() }
       return previewOfCampaign(means, row, request)
     },
@@ -376,6 +365,14 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }))
     },
   }
+}
+
+/** Returns a campaign as if a variant was its message. Undefined: as it is. Throws `rule_violation` for an unknown one. */
+function withVariant(
+  row: CampaignRow,
+  { name, variants }: { name: string | undefined; variants: readonly Variant[] },
+): CampaignRow {
+  return name === undefined ? row : asVariant(row, variants[numberOfVariant(row, name)])
 }
 
 /** Whether the subject is that of the template now. */

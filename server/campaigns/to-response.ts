@@ -49,11 +49,19 @@ export function createToResponse(archiveUrl: ArchiveUrl) {
   function toDetails(row: CampaignRow, variants: readonly Variant[]): CampaignDetails {
     const { preheader, html, mjml, text, variables } = row
     const campaign = toCampaign(row)
-    const abTest = campaign.abTest && { ...campaign.abTest, variants: [...variants] }
+    const abTest = campaign.abTest && { ...campaign.abTest, variants: variants.map(toVariant) }
     return { ...campaign, abTest, content: { preheader, html, mjml, text }, variables }
   }
 
   return { toCampaign, toDetails }
+}
+
+function toVariant({ name, subject, content }: Variant) {
+  const { template_id: templateId = null, template_version: templateVersion = null } = content ?? {}
+  const about = { name, subject, templateId, templateVersion }
+  if (content === null || (templateId !== null && templateVersion === null)) return { ...about, content: null }
+  const { preheader, html, mjml, text } = content
+  return { ...about, content: { preheader, html, mjml, text } }
 }
 
 function toAbTest({ ab_test: test, ab_winner: winner, ab_decided_at: at }: CampaignSummary): Campaign['abTest'] {

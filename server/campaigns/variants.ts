@@ -1,10 +1,22 @@
 import type { Handle, Trx } from '../database/connection.ts'
+import type { Constants } from '../database/tables/campaigns.ts'
 import type { TemplateContent } from '../rendering/renderer.ts'
 import { contentOf } from './message.ts'
 import type { CampaignKey, CampaignRow } from './queries.ts'
 
-/** The message of a variant that has one of its own. */
-export type VariantContent = Pick<CampaignRow, 'preheader' | 'html' | 'mjml' | 'text'>
+/** The message of a variant that has one of its own. That of a template is empty until the campaign is sent. */
+export type VariantContent = Pick<
+  CampaignRow,
+  'preheader' | 'html' | 'mjml' | 'text' | 'template_id' | 'template_version' | 'constants'
+>
+
+/** A message that is not that of a template. */
+export const noTemplate = { template_id: null, template_version: null, constants: null } as const
+
+/** The message of a variant with a template, before that is copied. */
+export function contentOfTemplate(id: string): VariantContent {
+  return { ...noTemplate, preheader: null, html: null, mjml: null, text: null, template_id: id }
+}
 
 /** A variant of a campaign. Null: as in the campaign. */
 export type Variant = { name: string; subject: string | null; content: VariantContent | null }
@@ -16,7 +28,7 @@ export async function selectVariants(handle: Handle, { account_id, id, ab_test: 
   if (test === null) return []
   const rows = await handle
     .selectFrom('campaign_variants')
-    .select(['number', 'preheader', 'html', 'mjml', 'text'])
+    .select(['number', 'preheader', 'html', 'mjml', 'text', 'template_id', 'template_version', 'constants'])
     .where('account_id', '=', account_id)
     .where('campaign_id', '=', id)
     .execute()
@@ -24,20 +36,22 @@ export async function selectVariants(handle: Handle, { account_id, id, ab_test: 
   return test.variants.map((variant, number) => ({ ...variant, content: contents.get(number) ?? null }))
 }
 
-/** Stores the messages of variants, in the place of those that there are. Null: the variant has none of its own. */
+/** Stores the messages of variants, in the place of those that there are. */
 export async function replaceVariantContents(
   trx: Trx,
   { accountId: account_id, id: campaign_id }: CampaignKey,
-  contents: readonly (VariantContent | null)[],
+  variants: readonly Variant[],
 ): Promise<void> {
   await trx
     .deleteFrom('campaign_variants')
     .where('account_id', '=', account_id)
     .where('campaign_id', '=', campaign_id)
     .execute()
-  const rows = contents.flatMap((content, number) =>
-    content === null ? [] : [{ account_id, campaign_id, number, ...content }],
-  )
+  const rows = variants.flatMap(({ content }, number) => {
+    if (content === null) return []
+    const { constants, ...columns } = content
+    return [{ account_id, campaign_id, number, ...columns, constants: constants && JSON.stringify(constants) }]
+  })
   if (rows.length > 0) await trx.insertInto('campaign_variants').values(rows).execute()
 }
 
@@ -47,23 +61,55 @@ type Replaced = TemplateContent & Pick<CampaignRow, 'mjml' | 'template_id' | 'ha
 /** Returns a campaign as if a variant was its message. Undefined: as it is. */
 export function asVariant<Row extends Replaced>(row: Row, variant: Variant | undefined): Row {
   const { subject = null, content = null } = variant ?? {}
+  const { constants = null, ...message } = content ?? {}
   return {
     ...row,
+    ...(content !== null && message),
+    ...(constants !== null && { constants }),
+    // The subject of its template is not used, but that of the campaign.
+    ...(content !== null && content.template_id !== null && { has_own_subject: true }),
     ...(subject !== null && { subject, has_own_subject: true }),
-    ...(content !== null && { ...content, template_id: null }),
   }
 }
 
+/** What is sent. `constants`: values for it, with the fallbacks of its template. */
+export type SentContent = TemplateContent & Pick<CampaignRow, 'constants'>
+
 /** What a campaign that was sent is made of: its own content, and that of each variant. */
-export type CampaignContents = { own: TemplateContent; variants: readonly TemplateContent[] }
+export type CampaignContents = { own: SentContent; variants: readonly SentContent[] }
 
 /** Returns the contents of a campaign that was sent. */
 export async function contentsOf(handle: Handle, row: CampaignRow): Promise<CampaignContents> {
+  const sentOf = (one: CampaignRow) => ({ ...contentOf(one), constants: one.constants })
   const variants = await selectVariants(handle, row)
-  return { own: contentOf(row), variants: variants.map((variant) => contentOf(asVariant(row, variant))) }
+  return { own: sentOf(row), variants: variants.map((variant) => sentOf(asVariant(row, variant))) }
 }
 
 /** Returns the content with a number. Null: the campaign's own. */
-export function contentWith({ own, variants }: CampaignContents, number: number | null): TemplateContent {
+export function contentWith({ own, variants }: CampaignContents, number: number | null): SentContent {
   return (number === null ? undefined : variants[number]) ?? own
+}
+
+/**
+ * Returns the variants of a draft that is made of a campaign, and values that it needs beside its own.
+ *
+ * @param isPublished Tells whether there is a published version of a template now.
+ */
+export function variantsOfDuplicate(
+  row: Pick<CampaignRow, 'variables' | 'constants'>,
+  variants: readonly Variant[],
+  isPublished: (templateId: string) => boolean,
+): { variants: Variant[]; variables: Constants } {
+  const variables: Constants = {}
+  const copies = variants.map(({ content, ...variant }): Variant => {
+    if (content === null || content.template_id === null) return { ...variant, content }
+    const { template_id: id, template_version: version, constants } = content
+    if (version === null || isPublished(id)) return { ...variant, content: contentOfTemplate(id) }
+    // What was copied becomes its own, with its fallbacks.
+    Object.assign(variables, constants)
+    return { ...variant, content: { ...content, ...noTemplate } }
+  })
+  const own = row.constants ?? row.variables
+  const missing = Object.entries(variables).filter(([name]) => !Object.hasOwn(own, name))
+  return { variants: copies, variables: Object.fromEntries(missing) }
 }

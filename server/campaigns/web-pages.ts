@@ -5,7 +5,7 @@ import type { CampaignPageRef, MailTokens } from '../message/mail-tokens.ts'
 import { DomainError } from '../shared/errors.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
-import { variablesOf } from './message.ts'
+import { contentOf, variablesOf } from './message.ts'
 import { createPageCache } from './page-cache.ts'
 import { findAccountName, findCampaignForPage, findWinnerForPage, isCampaignThere } from './queries.ts'
 import type { ArchiveUrl } from './to-response.ts'
@@ -78,8 +78,12 @@ export function createWebPages({ db, tokens, rendererOf, archiveUrl }: WebPagesO
     const declared = await findProperties(db, accountId)
     const accountName = await findAccountName(db, accountId)
     const content = contentWith(await contentsOf(db, row), row.ab_winner ?? 0)
-    const [rendering] = await rendererOf(accountId).render(content, [
-      variablesOf(nobody(valuesInMessages({}, declared)), { campaign: row, accountName, ...linksOf(archiveUrl(ref)) }),
+    const [rendering] = await rendererOf(accountId).render(contentOf(content), [
+      variablesOf(nobody(valuesInMessages({}, declared)), {
+        campaign: { ...row, constants: content.constants },
+        accountName,
+        ...linksOf(archiveUrl(ref)),
+      }),
     ])
     // The message was rendered when it was sent. So this is for a while: the time for it was too short, for example.
     if (rendering?.status !== 'rendered') return busy

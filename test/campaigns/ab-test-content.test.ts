@@ -35,12 +35,19 @@ const refused = (path: string, code = 'rule_violation') => ({ code, details: [{ 
 test('variants are stored with their content, stay when something else is changed, and are in a copy', async () => {
   const id = await draft()
   const first = await campaigns.get(db, live, id)
+  const noTemplate = { templateId: null, templateVersion: null }
   expect(first.abTest?.variants).toEqual([
-    { name: 'A', subject: null, content: null },
-    { name: 'B', subject: null, content: { preheader: 'Look', html: contents[1].html, mjml: null, text: null } },
+    { name: 'A', subject: null, content: null, ...noTemplate },
+    {
+      name: 'B',
+      subject: null,
+      content: { preheader: 'Look', html: contents[1].html, mjml: null, text: null },
+      ...noTemplate,
+    },
     {
       name: 'C',
       subject: null,
+      ...noTemplate,
       content: { preheader: null, html: expect.stringContaining('>C</div>'), mjml, text: 'C' },
     },
   ])
@@ -49,8 +56,8 @@ test('variants are stored with their content, stay when something else is change
   const fewer = { ...abTest, variants: [{ name: 'A' }, { name: 'D', subject: 'D' }] }
   const changed = await campaigns.update(db, live, id, { abTest: fewer })
   expect(changed.abTest?.variants).toEqual([
-    { name: 'A', subject: null, content: null },
-    { name: 'D', subject: 'D', content: null },
+    { name: 'A', subject: null, content: null, ...noTemplate },
+    { name: 'D', subject: 'D', content: null, ...noTemplate },
   ])
   expect((await campaigns.update(db, live, id, { abTest: null })).abTest).toBeNull()
   expect(await db.selectFrom('campaign_variants').selectAll().where('campaign_id', '=', id).execute()).toEqual([])

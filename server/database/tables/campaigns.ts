@@ -140,4 +140,10 @@ export type CampaignVariantsTable = {
   html: string | null
   mjml: string | null
   text: string | null
+  /** It may be deleted. Null: the content is the variant's own. */
+  template_id: Generated<string | null>
+  /** The version that was copied. Null: it has no template, or the campaign was not sent yet. */
+  template_version: Generated<number | null>
+  /** Values for a copied template, with its fallbacks. */
+  constants: ColumnType<Constants | null, string | null | undefined, string | null>
 }
