@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
@@ -7,6 +8,14 @@ import { keepScreenshots } from '../support/screenshots.ts'
 import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
 
 const { campaigns } = contract
+
+/** Returns what is said to be wrong with a field, where a screen reader says it too. Null: nothing. */
+async function faultOf(field: Locator): Promise<string | null> {
+  if ((await field.getAttribute('aria-invalid')) !== 'true') return null
+  const ids = (await field.getAttribute('aria-describedby'))?.split(' ') ?? []
+  const id = ids.find((one) => one.endsWith('-error'))
+  return id === undefined ? null : field.page().locator(`[id="${id}"]`).textContent()
+}
 
 describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
   let world: DashboardWorld
@@ -27,7 +36,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
 
   const read = () => world.service.client.succeed(campaigns.get, { params: { id } })
 
-  test('A/B tests in the dashboard are written in the editor, with faults at the section, and stay when something else is changed', async () => {
+  test('A/B tests in the dashboard are written in the editor, with faults of numbers at the field, and stay when something else is changed', async () => {
     const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}/edit`)
     await main.getByLabel('Try variants of the message first').check()
     const variant = (number: number) => main.getByRole('group', { name: `Variant ${number}` })
@@ -35,15 +44,19 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     await main.getByRole('button', { name: 'Add a variant' }).click()
     await variant(3).getByLabel('Subject').fill('Not this one')
     await main.getByRole('button', { name: 'Add a variant' }).click()
-    await variant(4).getByLabel('A message of its own').check()
+    await variant(4).getByLabel('Message').selectOption('Written here')
     await variant(4).getByRole('textbox', { name: 'HTML' }).fill('<p>Another spring.</p>')
     await main.getByRole('button', { name: 'Remove variant 3' }).click()
     await main.getByLabel('Share of the people in the test').fill('0')
     await main.getByRole('button', { name: 'Save' }).click()
-    await main.getByRole('alert').getByText('The share must be a number from 1 to 100').waitFor()
+    await expect
+      .poll(() => faultOf(main.getByLabel('Share of the people in the test')), { timeout: patienceMs })
+      .toBe('Must be a number from 1 to 100')
     await main.getByLabel('Share of the people in the test').fill('50')
     await main.getByRole('button', { name: 'Save' }).click()
-    await main.getByText('Needs trackOpens').waitFor()
+    await expect
+      .poll(() => faultOf(main.getByLabel('The winner has')), { timeout: patienceMs })
+      .toBe('Needs trackOpens')
     await main.getByLabel('The winner has').selectOption('I choose it')
     expect(await main.getByLabel('Hours until the winner is chosen').count()).toBe(0)
     await keepScreenshots(page, 'ab-test-editor')
@@ -56,7 +69,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
       winnerBy: 'manual',
       hours: null,
       variants: [
-        { name: 'A', subject: null, content: null },
+        { name: 'A', subject: null, content: null, templateId: null },
         { name: 'B', subject: 'Spring, at last', content: null },
         { name: 'D', subject: null, content: own },
       ],
@@ -69,6 +82,54 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     await main.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: 'Spring news' }).waitFor()
     expect((await read()).abTest).toMatchObject(stored)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('faults of a variant stand at its field, and go when that is changed', async () => {
+    const { client } = world.service
+    const html = '<p>From the template, {{ season }}.</p>'
+    const variables = [{ name: 'season', type: 'string' as const, required: true }]
+    const { id: templateId } = await client.succeed(contract.templates.create, {
+      body: { name: 'News', subject: 'News', html, variables },
+    })
+    await client.succeed(contract.templates.publish, { params: { id: templateId }, body: {} })
+    const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}/edit`)
+    const save = () => main.getByRole('button', { name: 'Save' }).click()
+    const variant = (number: number) => main.getByRole('group', { name: `Variant ${number}` })
+    await variant(2).getByLabel('Name').fill('A')
+    await variant(3).getByRole('textbox', { name: 'HTML' }).fill('')
+    await save()
+    const name = variant(2).getByLabel('Name')
+    const code = variant(3).getByRole('textbox', { name: 'HTML' })
+    await expect.poll(() => faultOf(name), { timeout: patienceMs }).toBe('Must not be the name of another variant')
+    expect(await faultOf(variant(1).getByLabel('Name'))).toBeNull()
+    await name.fill('B')
+    expect(await faultOf(name)).toBeNull()
+    await save()
+    await expect.poll(() => faultOf(code), { timeout: patienceMs }).toBe('Is needed, or text')
+    await keepScreenshots(page, 'ab-test-faults')
+    expect(await accessibilityFaults(page)).toEqual([])
+    // With the first one gone it is the second, and another one.
+    await main.getByRole('button', { name: 'Remove variant 1' }).click()
+    expect(await main.locator('[aria-invalid="true"]').count()).toBe(0)
+    await variant(2).getByLabel('Message').selectOption('A template')
+    await save()
+    const template = variant(2).getByLabel('Template')
+    await expect.poll(() => faultOf(template), { timeout: patienceMs }).toBe('Choose a template')
+    await template.selectOption('News')
+    await save()
+    await expect
+      .poll(() => faultOf(main.getByLabel('Values')), { timeout: patienceMs })
+      .toBe('Is required, for the template of the variant "D"')
+    await main.getByLabel('Values').fill('{ "season": "spring" }')
+    await save()
+    await main.getByText('Nothing was sent yet').waitFor()
+    expect((await read()).abTest?.variants).toMatchObject([{ name: 'B' }, { name: 'D', templateId, content: null }])
+    await main.getByLabel('Show', { exact: true }).selectOption('D')
+    await page.frameLocator('iframe').getByText('From the template, spring.').waitFor()
+    await main.getByRole('button', { name: 'Edit' }).click()
+    await expect.poll(() => variant(2).getByLabel('Template').inputValue(), { timeout: patienceMs }).toBe(templateId)
     expect(complaints).toEqual([])
     await context.close()
   })

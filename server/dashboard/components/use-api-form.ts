@@ -17,8 +17,10 @@ type Options<Values> = {
   initial: Values
   /** The fields that have another name in the body, by their path there. */
   fieldOf?: Readonly<Record<string, keyof Values & string>>
-  /** Faults that are found without the API, by field. */
-  check?: (values: Values) => Partial<Record<keyof Values, string | null>>
+  /** The fields with fields of their own: a fault in one of them stands at its whole path, `abTest.variants[1].name`. */
+  groups?: readonly (keyof Values & string)[]
+  /** Faults that are found without the API, by field. In a group, by the whole path. */
+  check?: (values: Values) => Readonly<Record<string, string | null>>
   send: (values: Values) => Promise<void>
 }
 
@@ -26,6 +28,7 @@ type Options<Values> = {
 export function useApiForm<Values extends Record<string, unknown>>({
   initial,
   fieldOf = {},
+  groups = [],
   check,
   send,
 }: Options<Values>): ApiForm<Values> {
@@ -46,7 +49,7 @@ export function useApiForm<Values extends Record<string, unknown>>({
       const atFields = thrown.details.flatMap(({ path, message }) => {
         const place = path.replace(/^body\./, '')
         const field = fieldOf[place] ?? place.replace(/[[.].*/, '')
-        return field in initial ? [[field, capitalized(message)] as const] : []
+        return field in initial ? [[groups.includes(field) ? place : field, capitalized(message)] as const] : []
       })
       form.setErrors(Object.fromEntries(atFields))
       setError(atFields.length > 0 && atFields.length === thrown.details.length ? null : thrown)

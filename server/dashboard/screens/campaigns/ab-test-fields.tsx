@@ -1,8 +1,16 @@
 import { Button, Checkbox, Fieldset, Group, Input, NativeSelect, Stack, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
-import { CodeField } from '../../components/code-field.tsx'
-import { MarkupField } from '../../components/markup-field.tsx'
-import { type AbTestValues, newVariant, type VariantValues, variantCounts } from './ab-test-values.ts'
+import type { ReactNode } from 'react'
+import {
+  type AbTestValues,
+  faultsAfter,
+  newVariant,
+  otherFaultsOf,
+  pathOf,
+  type VariantValues,
+  variantCounts,
+} from './ab-test-values.ts'
+import { VariantFields } from './ab-test-variant.tsx'
 import type { CampaignValues } from './campaign-values.ts'
 
 const winners = [
@@ -14,7 +22,12 @@ const winners = [
 /** Variants of the message, who gets them, and how the winner is chosen. */
 export function AbTestFields({ form }: { form: UseFormReturnType<CampaignValues> }) {
   const { abTest } = form.values
-  const change = (changes: Partial<AbTestValues>) => form.setFieldValue('abTest', { ...abTest, ...changes })
+  const { errors } = form
+  function change(changes: Partial<AbTestValues>): void {
+    const after = { ...abTest, ...changes }
+    form.setErrors(faultsAfter(errors, abTest, after))
+    form.setFieldValue('abTest', after)
+  }
   const { isOn, share, winnerBy, hours, variants } = abTest
   return (
     <Fieldset legend="A/B test" variant="unstyled">
@@ -27,13 +40,22 @@ export function AbTestFields({ form }: { form: UseFormReturnType<CampaignValues>
         />
         {isOn && (
           <>
-            {form.errors.abTest != null && <Input.Error role="alert">{form.errors.abTest}</Input.Error>}
-            <Variants variants={variants} onChange={(changed) => change({ variants: changed })} />
+            {otherFaultsOf(abTest, errors).map((fault) => (
+              <Input.Error key={fault} role="alert">
+                {fault}
+              </Input.Error>
+            ))}
+            <Variants
+              variants={variants}
+              errorOf={(number, field) => errors[`${pathOf(number)}.${field}`]}
+              onChange={(changed) => change({ variants: changed })}
+            />
             <TextInput
               label="Share of the people in the test"
               description="In percent, divided evenly. 100: everybody, and no rest."
               inputMode="numeric"
               value={share}
+              error={errors['abTest.share']}
               onChange={(event) => change({ share: event.currentTarget.value })}
             />
             <NativeSelect
@@ -41,6 +63,7 @@ export function AbTestFields({ form }: { form: UseFormReturnType<CampaignValues>
               description={neededFor[winnerBy]}
               data={winners}
               value={winnerBy}
+              error={errors['abTest.winnerBy']}
               onChange={(event) => change({ winnerBy: event.currentTarget.value as AbTestValues['winnerBy'] })}
             />
             {winnerBy !== 'manual' && (
@@ -49,6 +72,7 @@ export function AbTestFields({ form }: { form: UseFormReturnType<CampaignValues>
                 description="From the last email of the test on, at most 168."
                 inputMode="numeric"
                 value={hours}
+                error={errors['abTest.hours']}
                 onChange={(event) => change({ hours: event.currentTarget.value })}
               />
             )}
@@ -65,9 +89,14 @@ const neededFor: Readonly<Record<AbTestValues['winnerBy'], string>> = {
   manual: 'The rest waits until you choose, on the screen of the campaign.',
 }
 
-type VariantsProps = { variants: VariantValues[]; onChange: (variants: VariantValues[]) => void }
+type VariantsProps = {
+  variants: VariantValues[]
+  /** Returns what is wrong with a field of a variant. `number`: from 0. */
+  errorOf: (number: number, field: string) => ReactNode
+  onChange: (variants: VariantValues[]) => void
+}
 
-function Variants({ variants, onChange }: VariantsProps) {
+function Variants({ variants, errorOf, onChange }: VariantsProps) {
   const replace = (number: number, changes: Partial<VariantValues>) =>
     onChange(variants.map((variant, index) => (index === number ? { ...variant, ...changes } : variant)))
   return (
@@ -77,6 +106,7 @@ function Variants({ variants, onChange }: VariantsProps) {
           key={variant.key}
           number={number + 1}
           variant={variant}
+          errorOf={(field) => errorOf(number, field)}
           onChange={(changes) => replace(number, changes)}
           {...(variants.length > variantCounts.min && {
             onRemove: () => onChange(variants.filter((_, index) => index !== number)),
@@ -91,73 +121,5 @@ function Variants({ variants, onChange }: VariantsProps) {
         </Group>
       )}
     </>
-  )
-}
-
-type VariantProps = {
-  /** From 1. */
-  number: number
-  variant: VariantValues
-  onChange: (changes: Partial<VariantValues>) => void
-  onRemove?: () => void
-}
-
-function VariantFields({ number, variant, onChange, onRemove }: VariantProps) {
-  const { name, subject, hasContent, preheader, format, html, mjml, text } = variant
-  return (
-    <Fieldset legend={`Variant ${number}`}>
-      <Stack>
-        <TextInput
-          label="Name"
-          required
-          maxLength={50}
-          value={name}
-          onChange={(event) => onChange({ name: event.currentTarget.value })}
-        />
-        <TextInput
-          label="Subject"
-          description="Empty: that of the campaign."
-          value={subject}
-          onChange={(event) => onChange({ subject: event.currentTarget.value })}
-        />
-        <Checkbox
-          label="A message of its own"
-          checked={hasContent}
-          onChange={(event) => onChange({ hasContent: event.currentTarget.checked })}
-        />
-        {hasContent && (
-          <>
-            <TextInput
-              label="Preheader"
-              value={preheader}
-              onChange={(event) => onChange({ preheader: event.currentTarget.value })}
-            />
-            <MarkupField
-              description="Liquid, as in the message of the campaign."
-              value={{ format, html, mjml }}
-              errors={{}}
-              faults={{ html: [], mjml: [] }}
-              onChange={onChange}
-            />
-            <CodeField
-              label="Text"
-              description="Empty: it is made from the HTML."
-              rows={6}
-              value={text}
-              error={null}
-              faults={[]}
-              onChange={(value) => onChange({ text: value })}
-            />
-          </>
-        )}
-        {onRemove && (
-          <Group>
-            <Button variant="default" size="xs" onClick={onRemove}>
-              Remove variant {number}
-            </Button>
-          </Group>
-        )}
-      </Stack>
-    </Fieldset>
   )
 }

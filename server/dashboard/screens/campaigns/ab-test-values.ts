@@ -8,7 +8,9 @@ export type VariantValues = Markup & {
   key: string
   name: string
   subject: string
-  hasContent: boolean
+  /** Whose message it is. */
+  source: 'campaign' | 'own' | 'template'
+  templateId: string
   preheader: string
   text: string
 }
@@ -33,7 +35,8 @@ export function newVariant(number: number): VariantValues {
 
 const emptyVariant = {
   subject: '',
-  hasContent: false,
+  source: 'campaign',
+  templateId: '',
   preheader: '',
   format: 'html',
   html: '',
@@ -58,12 +61,13 @@ export function abTestValuesOf(abTest: CampaignDetails['abTest']): AbTestValues 
     share: String(share),
     winnerBy,
     hours: hours === null ? emptyAbTest.hours : String(hours),
-    variants: variants.map(({ name, subject, content }) => ({
+    variants: variants.map(({ name, subject, content, templateId }) => ({
       ...emptyVariant,
       key: name,
       name,
       subject: subject ?? '',
-      hasContent: content !== null,
+      ...(content !== null && { source: 'own' as const }),
+      ...(templateId !== null && { source: 'template' as const, templateId }),
       ...(content && { preheader: content.preheader ?? '', ...markupWritten(content), text: content.text ?? '' }),
     })),
   }
@@ -79,19 +83,69 @@ export function abTestBodyOf({ isOn, share, winnerBy, hours, variants }: AbTestV
     variants: variants.map((variant) => ({
       name: variant.name,
       subject: orNull(variant.subject),
-      content: variant.hasContent
-        ? { preheader: orNull(variant.preheader), ...bodyOfMarkup(variant), text: orNull(variant.text) }
-        : null,
+      content:
+        variant.source === 'own'
+          ? { preheader: orNull(variant.preheader), ...bodyOfMarkup(variant), text: orNull(variant.text) }
+          : null,
+      templateId: variant.source === 'template' ? variant.templateId : null,
     })),
   } satisfies Input<'POST /v1/campaigns'>['body']['abTest']
 }
 
-/** Returns what is wrong with the numbers of a test. Null: nothing. */
-export function faultOfAbTest({ isOn, share, winnerBy, hours }: AbTestValues): string | null {
-  if (!isOn) return null
-  if (!isNumber(share, 100)) return 'The share must be a number from 1 to 100'
-  if (winnerBy !== 'manual' && !isNumber(hours, 168)) return 'The hours must be a number from 1 to 168'
-  return null
+/** Returns what is wrong with a test without asking the API, by the path of the field. */
+export function faultsOfAbTest({ isOn, share, winnerBy, hours, variants }: AbTestValues): Record<string, string> {
+  const faults: Record<string, string> = {}
+  if (!isOn) return faults
+  if (!isNumber(share, 100)) faults['abTest.share'] = 'Must be a number from 1 to 100'
+  if (winnerBy !== 'manual' && !isNumber(hours, 168)) faults['abTest.hours'] = 'Must be a number from 1 to 168'
+  for (const [number, { source, templateId }] of variants.entries()) {
+    if (source === 'template' && templateId === '') faults[`${pathOf(number)}.templateId`] = 'Choose a template'
+  }
+  return faults
+}
+
+/** Returns where a variant stands in the body of a request. `number`: from 0. */
+export function pathOf(number: number): string {
+  return `abTest.variants[${number}]`
+}
+
+type Errors = Readonly<Record<string, unknown>>
+
+/** Returns the faults that belong to no field of a test that is shown, as text. */
+export function otherFaultsOf({ winnerBy, variants }: AbTestValues, errors: Errors): string[] {
+  const shown = new Set([
+    'abTest.share',
+    'abTest.winnerBy',
+    ...(winnerBy === 'manual' ? [] : ['abTest.hours']),
+    ...variants.flatMap((variant, number) => shownFieldsOf(variant).map((field) => `${pathOf(number)}.${field}`)),
+  ])
+  return Object.entries(errors).flatMap(([path, error]) =>
+    isInTest(path) && !shown.has(path) && typeof error === 'string' ? [error] : [],
+  )
+}
+
+function shownFieldsOf({ source, format }: VariantValues): string[] {
+  const own = ['content', `content.${format}`, 'content.preheader', 'content.text']
+  return ['name', 'subject', ...(source === 'own' ? own : []), ...(source === 'template' ? ['templateId'] : [])]
+}
+
+function isInTest(path: string): boolean {
+  return /^abTest(?:[.[]|$)/.test(path)
+}
+
+/** Returns the faults without those of a test that may be gone after a change: those of the fields that changed. */
+export function faultsAfter<Faults extends Errors>(errors: Faults, before: AbTestValues, after: AbTestValues): Faults {
+  const isSameList = before.variants.length === after.variants.length
+  const gone = (path: string) => {
+    const [, field = '', number, inner] = /^abTest\.(\w+)(?:\[(\d+)\])?(?:\.(.+))?$/.exec(path) ?? []
+    if (field !== 'variants') return before[field as keyof AbTestValues] !== after[field as keyof AbTestValues]
+    const [was, is] = [before.variants[Number(number)], after.variants[Number(number)]]
+    if (!isSameList || was === undefined || is === undefined || inner === undefined) return true
+    // A fault of the content may lie in any part of it.
+    return inner === 'name' || inner === 'subject' ? was[inner] !== is[inner] : was !== is
+  }
+  const kept = Object.entries(errors).filter(([path]) => !isInTest(path) || !gone(path))
+  return Object.fromEntries(kept) as Faults
 }
 
 function isNumber(text: string, most: number): boolean {

@@ -83,20 +83,11 @@ function ExportRecipients({ campaign: { id } }: { campaign: CampaignDetails }) {
   )
 }
 
+/** The message of the campaign, or of one of its variants. */
 function Message({ campaign }: { campaign: CampaignDetails }) {
-  const { status, templateId, name, variables } = campaign
-  // Sending copies the template into the campaign: from then on the message is the campaign's own.
-  if (status === 'draft' && templateId !== null) {
-    return <TemplateMessage templateId={templateId} name={name} variables={variables} />
-  }
-  return <WrittenMessage campaign={campaign} />
-}
-
-/** The message as it is written, of the campaign or of one of its variants. */
-function WrittenMessage({ campaign: { subject, content, abTest } }: { campaign: CampaignDetails }) {
   const [shown, setShown] = useState('')
+  const { abTest } = campaign
   const variant = abTest?.variants.find(({ name }) => name === shown)
-  const { html, text } = variant?.content ?? content
   return (
     <>
       {abTest !== null && (
@@ -108,10 +99,26 @@ function WrittenMessage({ campaign: { subject, content, abTest } }: { campaign: 
           onChange={(event) => setShown(event.currentTarget.value)}
         />
       )}
-      <MessageViews subject={variant?.subject ?? subject} html={html} text={text}>
-        Liquid is filled in for each person.
-      </MessageViews>
+      <MessageOf campaign={campaign} variant={variant} />
     </>
+  )
+}
+
+type Variant = NonNullable<CampaignDetails['abTest']>['variants'][number]
+
+function MessageOf({ campaign, variant }: { campaign: CampaignDetails; variant: Variant | undefined }) {
+  const { status, name, subject, templateId, content, variables } = campaign
+  const written = variant?.content ?? content
+  const template = variant?.templateId ?? (variant?.content == null ? templateId : null)
+  // Sending copies the template into the campaign: from then on the message is the campaign's own.
+  if (status === 'draft' && template !== null) {
+    const ownSubject = variant?.subject ?? (variant?.templateId == null ? null : subject)
+    return <TemplateMessage templateId={template} name={name} variables={variables} subject={ownSubject} />
+  }
+  return (
+    <MessageViews subject={variant?.subject ?? subject} html={written.html} text={written.text}>
+      Liquid is filled in for each person.
+    </MessageViews>
   )
 }
 

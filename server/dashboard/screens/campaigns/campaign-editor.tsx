@@ -14,7 +14,7 @@ import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { MessageViews } from '../emails/message-views.tsx'
-import { faultOfAbTest } from './ab-test-values.ts'
+import { faultsOfAbTest } from './ab-test-values.ts'
 import type { CampaignDetails } from './campaign.ts'
 import { CampaignFields } from './campaign-fields.tsx'
 import { CampaignPreview } from './campaign-preview.tsx'
@@ -109,12 +109,13 @@ function Editor({ id, title, parent, initial, action, save }: EditorProps) {
   const { form, error, isRunning, submit } = useApiForm<CampaignValues>({
     initial,
     fieldOf,
+    groups: ['abTest'],
     check: ({ audienceId, source, templateId, variables, throttle, abTest }) => ({
       audienceId: audienceId === '' ? 'Choose an audience' : null,
       templateId: source === 'template' && templateId === '' ? 'Choose a template' : null,
       variables: readValues(variables) === null ? 'Must be an object in JSON' : null,
       throttle: /^\s*\d*\s*$/.test(throttle) ? null : 'Must be a number of messages',
-      abTest: faultOfAbTest(abTest),
+      ...faultsOfAbTest(abTest),
     }),
     send: async (values) => {
       const id = await save(values)

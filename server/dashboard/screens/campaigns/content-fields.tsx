@@ -1,12 +1,11 @@
-import { NativeSelect, SegmentedControl, Textarea, TextInput } from '@mantine/core'
+import { SegmentedControl, Textarea, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
-import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { CodeField } from '../../components/code-field.tsx'
 import { MarkupField } from '../../components/markup-field.tsx'
-import { ScreenLink } from '../../components/screen-link.tsx'
 import type { TemplatePreview } from '../templates/template.ts'
 import type { CampaignValues } from './campaign-values.ts'
+import { TemplateSelect } from './template-select.tsx'
 
 type Props = {
   form: UseFormReturnType<CampaignValues>
@@ -31,7 +30,13 @@ export function ContentFields({ form, faults }: Props) {
           {...form.getInputProps('source')}
         />
       )}
-      {!isOwn && <TemplateField form={form} />}
+      {!isOwn && (
+        <TemplateSelect
+          value={form.values.templateId}
+          error={form.errors.templateId}
+          onChange={(templateId) => form.setFieldValue('templateId', templateId)}
+        />
+      )}
       <TextInput
         label="Subject"
         description={
@@ -87,42 +92,6 @@ function OwnContent({ form, faults }: Props) {
         faults={of('text')}
         onChange={(value) => form.setFieldValue('text', value)}
       />
-    </>
-  )
-}
-
-/** As many templates as one page of the API has. */
-const offered = 100
-
-function TemplateField({ form }: Pick<Props, 'form'>) {
-  const { data } = useGet('GET /v1/templates', { query: { limit: offered } })
-  const { templateId } = form.values
-  const options =
-    data?.data.map(({ id, name, publishedVersion }) => ({
-      value: id,
-      label: publishedVersion === null ? `${name} (not published)` : name,
-      disabled: publishedVersion === null,
-    })) ?? []
-  const isListed = templateId === '' || options.some(({ value }) => value === templateId)
-  const more = data?.nextCursor == null ? '' : ` The newest ${offered} are offered.`
-  return (
-    <NativeSelect
-      label="Template"
-      description={data?.data.length === 0 ? <NoTemplate /> : `Its published version when the campaign is sent.${more}`}
-      data={[
-        { value: '', label: 'Choose one' },
-        ...options,
-        ...(isListed ? [] : [{ value: templateId, label: templateId }]),
-      ]}
-      {...form.getInputProps('templateId')}
-    />
-  )
-}
-
-function NoTemplate() {
-  return (
-    <>
-      There is no template yet. <ScreenLink to="/templates">Create one</ScreenLink> and publish it.
     </>
   )
 }

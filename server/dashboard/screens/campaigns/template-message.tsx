@@ -11,10 +11,12 @@ type Props = {
   name: string
   /** Values for the variables, the same for all people. */
   variables: Readonly<Record<string, unknown>>
+  /** The subject in place of that of the template. Default and null: that of the template. */
+  subject?: string | null
 }
 
 /** The published version of a template, as a made-up person gets it. */
-export function TemplateMessage({ templateId, name, variables }: Props) {
+export function TemplateMessage({ templateId, name, variables, subject = null }: Props) {
   const { accountId, account, mode, call, can } = useScope()
   const values = {
     ...variables,
@@ -32,5 +34,5 @@ export function TemplateMessage({ templateId, name, variables }: Props) {
   })
   if (!can('templates:read')) return <p className="dimmed">Your role does not see templates.</p>
   if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />
-  return data === undefined ? <Loading /> : <Rendered preview={data} />
+  return data === undefined ? <Loading /> : <Rendered preview={subject === null ? data : { ...data, subject }} />
 }
