@@ -238,10 +238,16 @@ export const segments = c.router({
     method: 'DELETE',
     path: '/v1/segments/:id',
     summary: 'Delete a segment',
-    description: 'The people stay. The segments of an audience are deleted with it.',
+    description:
+      'The people stay. The segments of an audience are deleted with it. 409 while campaigns to it are scheduled, sending or paused: cancel them first.',
     pathParams: idParam,
     ...outcome(
-      { operationId: 'deleteSegment', tag: 'Segments', permission: 'segments:write', errors: ['not_found'] },
+      {
+        operationId: 'deleteSegment',
+        tag: 'Segments',
+        permission: 'segments:write',
+        errors: ['not_found', 'conflict'],
+      },
       { 204: c.noBody() },
     ),
   },

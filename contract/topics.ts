@@ -160,7 +160,7 @@ export const topics = c.router({
     path: '/v1/topics/:id',
     summary: 'Delete a topic',
     description:
-      'Nobody can choose it any more. What people chose is forgotten in the background: 200,000 choices a minute; until then it counts towards the limit. Emits no events.',
+      'Nobody can choose it any more. What people chose is forgotten in the background: 200,000 choices a minute; until then it counts towards the limit. 409 while campaigns about it are scheduled, sending or paused: cancel them first. Emits no events.',
     pathParams: idParam,
     ...outcome(
       {
@@ -168,7 +168,7 @@ export const topics = c.router({
         tag: 'Topics',
         permission: 'topics:write',
         liveKeyOnly: true,
-        errors: ['not_found'],
+        errors: ['not_found', 'conflict'],
       },
       { 204: c.noBody() },
     ),

@@ -6,13 +6,13 @@ import { DomainError, type ErrorDetail } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
 import { detailsOf } from '../templates/mjml.ts'
-import { findWithoutTopic } from '../topics/choices.ts'
+import { findWithoutTopic, holdTopics } from '../topics/choices.ts'
 import { pathOf } from './ab-test.ts'
 import { type CampaignContent, contentNow, variantsNow } from './content.ts'
 import type { WrittenFields } from './fields.ts'
 import { contentOf, faultsOfForm, readCampaign } from './message.ts'
 import type { CampaignRow } from './queries.ts'
-import { checkSegments } from './segments.ts'
+import { checkSegments, holdSegmentsOf } from './segments.ts'
 import { refusalOf } from './test-messages.ts'
 import type { Variant } from './variants.ts'
 
@@ -79,9 +79,15 @@ export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
     return faults === null ? [{ path, message: 'It was not compiled when it was stored.' }] : detailsOf(faults, path)
   }
 
-  /** Throws why no email of a campaign may be sent now. Its audience cannot be deleted meanwhile: see guardUsedAudience. */
+  /**
+   * Throws why no email of a campaign may be sent now. Its audience, segments and topic cannot be deleted meanwhile: see
+   * in-use.ts.
+   */
   async function mustBeSendable(trx: Trx, scope: Scope, row: CampaignRow): Promise<void> {
     if (!(await holdAudience(trx, scope.accountId, row.audience_id))) throw noAudience(row.audience_id)
+    await holdSegmentsOf(trx, scope.accountId, row)
+    const { topic_id: topicId } = row
+    if (topicId !== null && !(await holdTopics(trx, scope.accountId, [topicId])).has(topicId)) throw noTopic(topicId)
     const read = await readCampaign(row, { now: clock.now(), path: 'campaign' })
     if (read.email === null) throw refusalOf(read.faults)
     const refusal = await emails.judgeCampaign(trx, scope, { ...read.email, recipients: [] })
@@ -105,7 +111,11 @@ function refuse(faults: ErrorDetail[]): void {
 /** Throws `topic_not_found`. */
 async function checkTopic(handle: Handle, accountId: string, id: string | null): Promise<void> {
   if (id === null || (await findWithoutTopic(handle, accountId, { id, addressKeys: [] })) !== null) return
-  throw new DomainError('topic_not_found', `There is no topic with the id "${id}" in this account.`, {
+  throw noTopic(id)
+}
+
+function noTopic(id: string): DomainError {
+  return new DomainError('topic_not_found', `There is no topic with the id "${id}" in this account.`, {
     details: [{ path: 'body.topicId', message: 'must be a topic of the account' }],
   })
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
-import { missingSegments, segmentConditions } from '../segments/segment-conditions.ts'
+import { holdSegments, missingSegments, segmentConditions } from '../segments/segment-conditions.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
@@ -11,17 +11,32 @@ export async function checkSegments(
   { audience_id: audienceId, segment_ids: ids }: Pick<CampaignFields, 'audience_id' | 'segment_ids'>,
 ): Promise<void> {
   if (ids.length === 0) return
-  const missing = await missingSegments(handle, accountId, { audienceId, ids })
-  const [first] = missing
-  if (first !== undefined) {
-    const details = missing.map((id) => ({
-      path: `body.segmentIds[${ids.indexOf(id)}]`,
-      message: 'must be a segment of the audience',
-    }))
-    const message = `There is no segment with the id "${first}" in the audience "${audienceId}" of this account.`
-    throw new DomainError('segment_invalid', message, { details })
-  }
+  refuseMissing(await missingSegments(handle, accountId, { audienceId, ids }), { audienceId, ids })
   await segmentConditions(handle, accountId, { audienceId, ids })
+}
+
+/** Throws `segment_invalid` when a segment of a campaign is not one of its audience; none of the others is deleted before the transaction ends. */
+export async function holdSegmentsOf(
+  trx: Trx,
+  accountId: string,
+  { audience_id: audienceId, segment_ids: ids }: Pick<CampaignFields, 'audience_id' | 'segment_ids'>,
+): Promise<void> {
+  if (ids.length === 0) return
+  refuseMissing(await holdSegments(trx, accountId, { audienceId, ids }), { audienceId, ids })
+}
+
+function refuseMissing(
+  missing: readonly string[],
+  { audienceId, ids }: { audienceId: string; ids: readonly string[] },
+): void {
+  const [first] = missing
+  if (first === undefined) return
+  const details = missing.map((id) => ({
+    path: `body.segmentIds[${ids.indexOf(id)}]`,
+    message: 'must be a segment of the audience',
+  }))
+  const message = `There is no segment with the id "${first}" in the audience "${audienceId}" of this account.`
+  throw new DomainError('segment_invalid', message, { details })
 }
 
 /**

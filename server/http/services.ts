@@ -9,7 +9,7 @@ import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
 import { unsubscribedFrom } from '../audiences/unsubscribed.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
-import { guardUsedAudience } from '../campaigns/audience-use.ts'
+import { guardUsedAudience, guardUsedSegment, guardUsedTopic } from '../campaigns/in-use.ts'
 import { type CampaignServiceOptions, createCampaignService } from '../campaigns/service.ts'
 import { type ConfirmationMailerOptions, createConfirmationMailer } from '../confirmations/mailer.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
@@ -138,8 +138,8 @@ export function createServices({
     contacts: createContactService(ofContacts),
     confirmations: confirmationMailer,
     contactProperties: createContactPropertyService(shared),
-    segments: createSegmentService(shared),
-    topics: createTopicService(shared),
+    segments: createSegmentService({ ...shared, guardUsed: guardUsedSegment }),
+    topics: createTopicService({ ...shared, guardUsed: guardUsedTopic }),
     subscriberTopics: createSubscriberTopicService(shared),
     imports: createImportService({ ...shared, ...imports, audiences }),
     emails: emailService,

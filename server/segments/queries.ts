@@ -39,8 +39,15 @@ export async function findSegment(handle: Handle, accountId: string, id: string)
   return oneSegment(handle, accountId, id).executeTakeFirst()
 }
 
-export async function lockSegment(trx: Trx, accountId: string, id: string): Promise<SegmentRow | undefined> {
-  return oneSegment(trx, accountId, id).forNoKeyUpdate().executeTakeFirst()
+/** Locks a segment for a change, or to delete it: that waits for those who hold it. */
+export async function lockSegment(
+  trx: Trx,
+  accountId: string,
+  id: string,
+  change: 'update' | 'delete' = 'update',
+): Promise<SegmentRow | undefined> {
+  const segment = oneSegment(trx, accountId, id)
+  return (change === 'delete' ? segment.forUpdate() : segment.forNoKeyUpdate()).executeTakeFirst()
 }
 
 /** Returns those segments of an audience that are among `ids`, in any order. */
@@ -84,12 +91,25 @@ export async function updateSegment(
     .executeTakeFirstOrThrow()
 }
 
-/** Returns false when there was none. */
-export async function deleteSegment(handle: Handle, accountId: string, id: string): Promise<boolean> {
-  const { numDeletedRows } = await handle
-    .deleteFrom('segments')
+/** Deletes a locked segment. */
+export async function deleteSegment(trx: Trx, accountId: string, id: string): Promise<void> {
+  await trx.deleteFrom('segments').where('account_id', '=', accountId).where('id', '=', id).execute()
+}
+
+/** Has the segments of an audience among `ids` stay until the transaction ends. Returns the ids of those there are. */
+export async function holdSegmentsOf(
+  trx: Trx,
+  accountId: string,
+  { audienceId, ids }: { audienceId: string; ids: readonly string[] },
+): Promise<Set<string>> {
+  const rows = await trx
+    .selectFrom('segments')
+    .select('id')
     .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return numDeletedRows > 0n
+    .where('audience_id', '=', audienceId)
+    .where('id', '=', sql<string>`ANY(${ids}::text[])`)
+    .orderBy('id')
+    .forKeyShare()
+    .execute()
+  return new Set(rows.map(({ id }) => id))
 }

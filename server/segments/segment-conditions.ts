@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
-import type { Handle } from '../database/connection.ts'
+import type { Handle, Trx } from '../database/connection.ts'
 import { brokenRules, DomainError, type ErrorDetail } from '../shared/errors.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { topicDefaults } from '../topics/choices.ts'
 import { type CompileOptions, compileCondition } from './compile.ts'
 import { conditionFaults, type Named } from './condition-faults.ts'
-import { findSegmentsOf, type SegmentRow } from './queries.ts'
+import { findSegmentsOf, holdSegmentsOf, type SegmentRow } from './queries.ts'
 
 /*
  * Conditions made ready for SQL, with the properties and topics that the account has at that moment.
@@ -19,6 +19,16 @@ export async function missingSegments(
   { audienceId, ids }: { audienceId: string; ids: readonly string[] },
 ): Promise<string[]> {
   const found = new Set((await findSegmentsOf(handle, accountId, { audienceId, ids })).map(({ id }) => id))
+  return ids.filter((id) => !found.has(id))
+}
+
+/** As `missingSegments`; those that are there are not deleted before the transaction ends. */
+export async function holdSegments(
+  trx: Trx,
+  accountId: string,
+  { audienceId, ids }: { audienceId: string; ids: readonly string[] },
+): Promise<string[]> {
+  const found = await holdSegmentsOf(trx, accountId, { audienceId, ids })
   return ids.filter((id) => !found.has(id))
 }
 

@@ -12,11 +12,12 @@ import type {
 import { exportContacts } from '../audiences/contact-export.ts'
 import { type CountLimits, createMatchCounter, listMatching } from '../audiences/matching-contacts.ts'
 import { holdAudience, isAudience } from '../audiences/presence.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import {
   deleteSegment,
@@ -44,7 +45,8 @@ export type SegmentService = {
   get(handle: Handle, accountId: string, id: string): Promise<Segment>
   /** Changes a segment. Throws `rule_violation` as `create`. */
   update(handle: Handle, accountId: string, id: string, patch: UpdateSegment): Promise<Segment>
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  /** Deletes a segment. Throws `conflict` while campaigns to it are scheduled, sending or paused. */
+  delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /** Counts the people of a segment: see `createMatchCounter`. Throws `segment_invalid`. */
   count(handle: Handle, accountId: string, id: string): Promise<SegmentCount>
   /** Returns the people of a segment, newest subscribers first: see `listMatching`. Throws `segment_invalid`. */
@@ -55,14 +57,15 @@ export type SegmentService = {
   preview(handle: Handle, accountId: string, preview: PreviewSegment): Promise<SegmentPreview>
 }
 
-/** @param dependencies.countLimits For tests. Default: those of `createMatchCounter`. */
-export function createSegmentService({
-  clock,
-  countLimits,
-}: {
+type Dependencies = {
   clock: Clock
+  /** Throws when something else needs a segment that is locked to be deleted. */
+  guardUsed: (trx: Trx, scope: Scope, segmentId: string) => Promise<void>
+  /** For tests. Default: those of `createMatchCounter`. */
   countLimits?: Partial<CountLimits>
-}): SegmentService {
+}
+
+export function createSegmentService({ clock, guardUsed, countLimits }: Dependencies): SegmentService {
   const countMatching = createMatchCounter(countLimits)
 
   async function segmentOf(handle: Handle, accountId: string, id: string): Promise<SegmentRow> {
@@ -108,8 +111,12 @@ export function createSegmentService({
         return toSegment(await updateSegment(trx, accountId, changed))
       })
     },
-    async delete(handle, accountId, id) {
-      if (!(await deleteSegment(handle, accountId, id))) throw notFound('segment', id)
+    async delete(handle, scope, id) {
+      await inTransaction(handle, async (trx) => {
+        if ((await lockSegment(trx, scope.accountId, id, 'delete')) === undefined) throw notFound('segment', id)
+        await guardUsed(trx, scope, id)
+        await deleteSegment(trx, scope.accountId, id)
+      })
     },
     async count(handle, accountId, id) {
       return countMatching(handle, await matchOf(handle, accountId, id))

@@ -1,11 +1,12 @@
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { type CreateTopic, maxTopics, type Topic, type UpdateTopic } from '../../contract/topics.ts'
 import { lockAccount } from '../database/account-lock.ts'
-import { type Db, type Handle, inTransaction } from '../database/connection.ts'
+import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { Scope } from '../shared/scope.ts'
 import {
   countTopics,
   deleteNextChoices,
@@ -29,12 +30,19 @@ export type TopicService = {
   update(handle: Handle, accountId: string, id: string, patch: UpdateTopic): Promise<Topic>
   /**
    * Deletes a topic: nothing shows it any more. What people chose is deleted in small transactions: the first 2,000
-   * choices at once, others by `clearDeletedTopics`.
+   * choices at once, others by `clearDeletedTopics`. Throws `conflict` while campaigns about it are scheduled, sending or
+   * paused.
    */
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  delete(handle: Handle, scope: Scope, id: string): Promise<void>
 }
 
-export function createTopicService({ clock }: { clock: Clock }): TopicService {
+type Dependencies = {
+  clock: Clock
+  /** Throws when something else needs a topic that is locked to be deleted. */
+  guardUsed: (trx: Trx, scope: Scope, topicId: string) => Promise<void>
+}
+
+export function createTopicService({ clock, guardUsed }: Dependencies): TopicService {
   return {
     async create(handle, accountId, { name, description = null, default: defaultChoice }) {
       return inTransaction(handle, async (trx) => {
@@ -68,9 +76,12 @@ export function createTopicService({ clock }: { clock: Clock }): TopicService {
         return toTopic(await updateTopic(trx, accountId, { id, name, description, at: clock.now() }))
       })
     },
-    async delete(handle, accountId, id) {
-      const isDeleted = await inTransaction(handle, (trx) => markTopicDeleted(trx, accountId, id, clock.now()))
-      if (!isDeleted) throw notFound('topic', id)
+    async delete(handle, scope, id) {
+      const { accountId } = scope
+      await inTransaction(handle, async (trx) => {
+        if (!(await markTopicDeleted(trx, accountId, id, clock.now()))) throw notFound('topic', id)
+        await guardUsed(trx, scope, id)
+      })
       if (!handle.isTransaction) await deleteNextChoices(handle as Db, { account_id: accountId, id })
     },
   }

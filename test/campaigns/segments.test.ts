@@ -115,18 +115,19 @@ test('a segment that cannot be used is refused in a draft: one that is not there
 test('a segment that cannot be used keeps a draft from being sent after it was deleted', async () => {
   const segmentId = await segment(addressedBy('a'))
   const id = await world.draft(audience, { segmentIds: [segmentId] })
-  await world.segments.delete(world.db, world.account, segmentId)
+  await world.segments.delete(world.db, world.live, segmentId)
   expect(await refusalOf(world.start(id))).toEqual(['segment_invalid', 'body.segmentIds[0]'])
   await world.campaigns.update(world.db, world.live, id, { segmentIds: [] })
   await world.start(id)
 })
 
-test('a segment that cannot be used cancels a campaign when it is deleted before the start, and says so', async () => {
+test('a segment that cannot be used cancels a campaign when it is gone before the start, and says so', async () => {
   await world.addPeople(audience, 2, 'a.example')
   const segmentId = await segment(addressedBy('a'))
   const id = await world.draft(audience, { segmentIds: [segmentId] })
   await world.start(id)
-  await world.segments.delete(world.db, world.account, segmentId)
+  // As a process of an earlier version deletes it: today this is refused.
+  await world.db.deleteFrom('segments').where('id', '=', segmentId).execute()
   await world.run()
   expect(await get(id)).toMatchObject({
     status: 'canceled',

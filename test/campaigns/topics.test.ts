@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { lockDue } from '../../server/email-delivery/sending-queries.ts'
@@ -21,7 +22,7 @@ let audience: string
 let topicId: string
 beforeEach(async () => {
   world = await createCampaignWorld(renderer)
-  topics = createTopicService({ clock: world.time.clock })
+  topics = createTopicService({ clock: world.time.clock, guardUsed: guardUsedTopic })
   audience = await world.addAudience(0)
   topicId = (await topics.create(world.db, world.account, { name: 'Offers', default: 'opt_out' })).id
 })
@@ -80,17 +81,18 @@ test('a topic has to be there when a campaign is written and sent, and is kept, 
   expect(await update({ name: 'Other' })).toMatchObject({ topicId })
   expect(await world.campaigns.duplicate(world.db, world.live, id)).toMatchObject({ topicId })
   await expect(update({ topicId: theirs.id })).rejects.toMatchObject(missing)
-  await topics.delete(world.db, world.account, topicId)
+  await topics.delete(world.db, world.live, topicId)
   await expect(world.start(id)).rejects.toMatchObject(missing)
   expect(await update({ topicId: null })).toMatchObject({ topicId: null })
   await world.start(id)
 })
 
-test('a campaign whose topic is deleted before it is sent is paused, and says why', async () => {
+test('a campaign whose topic is gone before it is sent is paused, and says why', async () => {
   await world.addPeople(audience, 2)
   const id = await world.draft(audience, { topicId })
   await world.start(id)
-  await topics.delete(world.db, world.account, topicId)
+  // As a process of an earlier version deletes it: today this is refused.
+  await world.db.updateTable('topics').set({ deleted_at: new Date() }).where('id', '=', topicId).execute()
   await world.run()
 
   expect(await get(id)).toMatchObject({ status: 'paused', statusReason: expect.stringContaining(topicId) })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CreateImport, Import } from '../../contract/imports.ts'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { createImportService, type ImportService } from '../../server/imports/service.ts'
 import { startImportWorker } from '../../server/imports/worker.ts'
 import type { Scope } from '../../server/shared/scope.ts'
@@ -83,7 +84,10 @@ test('people are as the importer says: active by default, and asked when they ar
 
 test('who is asked is subscribed to topics as others are, and gets nothing before they confirm', async () => {
   const { db, time, account, live } = world
-  const topic = await createTopicService(time).create(db, account, { name: 'News', default: 'opt_in' })
+  const topic = await createTopicService({ ...time, guardUsed: guardUsedTopic }).create(db, account, {
+    name: 'News',
+    default: 'opt_in',
+  })
   const audienceId = await newAudience()
   const file = 'email\ntopic@example.org\n'
   await run(await upload(audienceId, file, { status: 'pending', topics: topic.id }))

@@ -2,7 +2,7 @@ import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import { exampleId } from '../../contract/ids.ts'
 import type { Db } from '../../server/database/connection.ts'
 import type { Answer, TestClient } from '../support/client.ts'
-import type { Fixtures } from '../support/fixtures.ts'
+import { type Fixtures, pathOf } from '../support/fixtures.ts'
 import { operationById } from '../support/published-spec.ts'
 
 /** An email to an audience that is not there. */
@@ -35,17 +35,23 @@ export function campaignCases(db: () => Db) {
   }
 }
 
-/** Tries to delete the audience of a campaign that has not ended. */
-export async function deleteUsedAudience(
+/** Tries to delete what a campaign needs that has not ended. */
+export async function deleteUsed(
+  operationId: 'deleteAudience' | 'deleteSegment' | 'deleteTopic',
   client: TestClient,
   { fixtures, db }: { fixtures: Fixtures; db: Db },
 ): Promise<Answer> {
   const { id = '' } = await fixtures.parametersFor(operationById('getCampaign'))
-  const { audience_id: audienceId } = await db
-    .updateTable('campaigns')
-    .set({ status: 'paused' })
-    .where('id', '=', id)
-    .returning('audience_id')
-    .executeTakeFirstOrThrow()
-  return client.send('DELETE', `/v1/audiences/${audienceId}`)
+  const needed = await fixtures.parametersFor(operationById(operationId))
+  const change = {
+    deleteAudience: { audience_id: needed.id ?? '' },
+    deleteSegment: { segment_ids: [needed.id ?? ''] },
+    deleteTopic: { topic_id: needed.id ?? '' },
+  }[operationId]
+  const paused = { status: 'paused' as const, ...change }
+  await db.updateTable('campaigns').set(paused).where('id', '=', id).execute()
+  const answer = await client.send('DELETE', pathOf(operationById(operationId), needed))
+  // The fixtures delete topics when there are many.
+  await db.updateTable('campaigns').set({ status: 'draft' }).where('id', '=', id).execute()
+  return answer
 }

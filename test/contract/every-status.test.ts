@@ -18,7 +18,7 @@ import { type Operation, operationById, keyOperations as operations } from '../s
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { askingCases } from './asking-cases.ts'
-import { campaignCases, deleteUsedAudience, toNobody } from './campaign-cases.ts'
+import { campaignCases, deleteUsed, toNobody } from './campaign-cases.ts'
 import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
 import { listsOfAnAccount, makersOfListed } from './lists-of-an-account.ts'
@@ -208,7 +208,9 @@ describe('on a service that is well', () => {
           return client.send('POST', path, { json })
         },
       ],
-      ['deleteAudience', () => deleteUsedAudience(client, { fixtures, db: service.database.db })],
+      ['deleteAudience', () => deleteUsed('deleteAudience', client, { fixtures, db: service.database.db })],
+      ['deleteSegment', () => deleteUsed('deleteSegment', client, { fixtures, db: service.database.db })],
+      ['deleteTopic', () => deleteUsed('deleteTopic', client, { fixtures, db: service.database.db })],
       [
         'createSuppression',
         async () => {

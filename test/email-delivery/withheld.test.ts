@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createContactService } from '../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../server/audiences/service.ts'
-import { guardUsedAudience } from '../../server/campaigns/audience-use.ts'
+import { guardUsedAudience, guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createSubscriberService } from '../../server/subscribers/service.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
@@ -101,7 +101,7 @@ test('what another account knows of somebody keeps no email of this one', async 
 test('who does not get its topic any more at its time gets no email, nor anybody once the topic is deleted', async () => {
   const { engine, scheduledAt, ...people } = await start()
   const { db, clock, accountId } = engine
-  const topics = createTopicService({ clock })
+  const topics = createTopicService({ clock, guardUsed: guardUsedTopic })
   const choices = createSubscriberTopicService({ clock, outbox: createOutbox({ clock, wake: () => undefined }) })
   const audienceId = await people.addAudience()
   const topic = await topics.create(db, accountId, { name: 'Offers', default: 'opt_out' })
@@ -119,7 +119,7 @@ test('who does not get its topic any more at its time gets no email, nor anybody
   const toNobody = await engine.send({ to, scheduledAt, audienceId, topicId: deleted.id })
   await choose(left, topic.id, false)
   await choose(left, joined.id, false)
-  await topics.delete(db, accountId, deleted.id)
+  await topics.delete(db, live(accountId), deleted.id)
 
   expect(await people.outcomeOf(byDefault)).toEqual(['suppressed', 'delivered', 'delivered'])
   expect(await people.outcomeOf(byChoice)).toEqual(['suppressed', 'delivered', 'suppressed'])

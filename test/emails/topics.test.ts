@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
 import { createTopicService, type TopicService } from '../../server/topics/service.ts'
 import { live } from '../support/scope.ts'
@@ -11,7 +12,7 @@ let audienceId: string
 
 beforeAll(async () => {
   world = await createEmailWorld()
-  topics = createTopicService({ clock: world.time.clock })
+  topics = createTopicService({ clock: world.time.clock, guardUsed: guardUsedTopic })
   audienceId = (await world.audiences.create(world.db, live(world.account), { name: 'News' })).id
 })
 afterAll(() => world.end())
@@ -52,7 +53,7 @@ test('an email about a topic needs a topic of the account and an audience', asyn
   const { db, live, test: testing, stranger, emails } = world
   const theirs = await newTopic('opt_out', stranger)
   const deleted = await newTopic('opt_out')
-  await topics.delete(db, world.account, deleted)
+  await topics.delete(db, world.live, deleted)
 
   for (const topicId of [theirs, deleted, exampleId('topic')]) {
     for (const scope of [live, testing]) {
@@ -76,6 +77,6 @@ test('an email about a topic is sent again about the same topic, if that is ther
 
   const again = await emails.resend(db, live, id)
   expect(await emails.get(db, live, again.id)).toMatchObject({ topicId, status: 'suppressed' })
-  await topics.delete(db, world.account, topicId)
+  await topics.delete(db, world.live, topicId)
   await expect(emails.resend(db, live, id)).rejects.toMatchObject({ code: 'topic_not_found' })
 })

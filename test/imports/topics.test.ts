@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { importLimits } from '../../contract/import-files.ts'
 import { contract } from '../../contract/index.ts'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { createSubscriberTopicService, type SubscriberTopicService } from '../../server/subscribers/topics.ts'
 import { createTopicService, type TopicService } from '../../server/topics/service.ts'
 import { live } from '../support/scope.ts'
@@ -14,7 +15,7 @@ let choices: SubscriberTopicService
 
 beforeAll(async () => {
   world = await createImportWorld()
-  topics = createTopicService(world)
+  topics = createTopicService({ ...world, guardUsed: guardUsedTopic })
   choices = createSubscriberTopicService(world)
 })
 afterAll(() => world.end())
@@ -134,7 +135,7 @@ test('people of a ZIP are subscribed, but none who left by another file of it', 
 test('a topic that is not there, or of another account, is refused before the file is read', async () => {
   const { db, account, stranger, upload } = world
   const deleted = await newTopic()
-  await topics.delete(db, account, deleted)
+  await topics.delete(db, live(account), deleted)
   for (const id of [await newTopic('opt_in', stranger), deleted]) {
     await expect(upload(file('x'), { topics: `${await newTopic()},${id}` })).rejects.toMatchObject({
       code: 'topic_not_found',
@@ -148,7 +149,7 @@ test('a topic that is deleted meanwhile is passed over', async () => {
   const { db, account, upload, startWorker, ended } = world
   const [stays, goes] = [await newTopic(), await newTopic()]
   const { id } = await upload(file('passed'), { topics: `${goes},${stays}` })
-  await topics.delete(db, account, goes)
+  await topics.delete(db, live(account), goes)
   const worker = startWorker()
   expect(await ended(id)).toMatchObject({ status: 'completed', created: 1, topics: [goes, stays] })
   await worker.stop()

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
+import { guardUsedSegment } from '../../server/campaigns/in-use.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { segmentConditions } from '../../server/segments/segment-conditions.ts'
 import { createSegmentService, type SegmentService } from '../../server/segments/service.ts'
@@ -18,7 +19,7 @@ let segments: SegmentService
 beforeAll(async () => {
   world = await createWorld()
   const { db, account, properties, clock } = world
-  segments = createSegmentService({ clock })
+  segments = createSegmentService({ clock, guardUsed: guardUsedSegment })
   await properties.create(db, account, { key: 'plan', type: 'string' })
   await properties.create(db, account, { key: 'seats', type: 'number' })
 })
@@ -85,9 +86,9 @@ test('a segment is created, read, changed, listed and deleted', async () => {
   expect(data.map(({ id }) => id)).toEqual([other.id, created.id])
   expect(await segments.list(db, account, { audienceId, limit: 2 })).toEqual({ data: [changed], nextCursor: null })
 
-  await segments.delete(db, account, created.id)
+  await segments.delete(db, live(account), created.id)
   expect(await refusal(segments.get(db, account, created.id))).toBe('not_found')
-  expect(await refusal(segments.delete(db, account, created.id))).toBe('not_found')
+  expect(await refusal(segments.delete(db, live(account), created.id))).toBe('not_found')
 })
 
 test('a segment is not there for another account, by any call', async () => {
@@ -97,7 +98,7 @@ test('a segment is not there for another account, by any call', async () => {
   for (const call of [
     () => segments.get(db, stranger, id),
     () => segments.update(db, stranger, id, { name: 'Theirs' }),
-    () => segments.delete(db, stranger, id),
+    () => segments.delete(db, live(stranger), id),
     () => segments.count(db, stranger, id),
     () => segments.contacts(db, stranger, id, { limit: 10 }),
   ]) {
@@ -224,7 +225,11 @@ test('the people of a segment are estimated from a sample where an exact count t
       WHERE id IN (SELECT subscriber_id FROM contacts WHERE audience_id = ${audienceId} ORDER BY subscriber_id LIMIT 1000)
     `.execute(db)
   const { id } = await segments.create(db, account, { audienceId, name: 'A quarter', conditions: ofPlan('pro') })
-  const estimating = createSegmentService({ clock, countLimits: { exactMs: 0, sample: 1_000 } })
+  const estimating = createSegmentService({
+    clock,
+    countLimits: { exactMs: 0, sample: 1_000 },
+    guardUsed: guardUsedSegment,
+  })
   const estimate = await estimating.count(db, account, id)
   expect(estimate.isEstimate).toBe(true)
   // Five standard deviations.
@@ -232,11 +237,15 @@ test('the people of a segment are estimated from a sample where an exact count t
   expect(estimate.count).not.toBe(1_000)
   expect(await estimating.count(db, account, id)).toEqual(estimate)
   // A sample of all is exact.
-  const all = createSegmentService({ clock, countLimits: { exactMs: 0, sample: 10_000 } })
+  const all = createSegmentService({ clock, countLimits: { exactMs: 0, sample: 10_000 }, guardUsed: guardUsedSegment })
   expect(await all.count(db, account, id)).toEqual({ count: 1_000, isEstimate: true })
   // Of an audience that is too large to be read as a whole, the planner knows the size.
   await sql`ANALYZE contacts`.execute(db)
-  const large = createSegmentService({ clock, countLimits: { exactMs: 0, sample: 10_000, scanned: 2_000 } })
+  const large = createSegmentService({
+    clock,
+    countLimits: { exactMs: 0, sample: 10_000, scanned: 2_000 },
+    guardUsed: guardUsedSegment,
+  })
   const { count } = await large.count(db, account, id)
   // All of the first 1,000 of 2,000 that were looked at match.
   expect(count).toBeGreaterThan(1_500)
@@ -248,7 +257,7 @@ test('the people of a segment are estimated when the time limit ends an exact co
   const audienceId = await newAudience()
   await fillMany(audienceId, 20_000)
   // A millisecond is not enough to look at 20,000 people.
-  const hurried = createSegmentService({ clock, countLimits: { exactMs: 1 } })
+  const hurried = createSegmentService({ clock, countLimits: { exactMs: 1 }, guardUsed: guardUsedSegment })
   const preview = await hurried.preview(db, account, { audienceId, conditions: ofPlan('pro') })
   expect(preview).toMatchObject({ count: 0, isEstimate: true })
   const { rows } = await sql<{ limit: string }>`SELECT current_setting('statement_timeout') AS limit`.execute(db)
@@ -259,7 +268,11 @@ test('the people of a segment are counted one count after the other, for at most
   const { db, account, clock } = world
   const audienceId = await newAudience()
   await fill(audienceId, [person({ properties: { plan: 'pro' } })])
-  const limited = createSegmentService({ clock, countLimits: { patienceMs: 20, exactMs: testPatienceMs } })
+  const limited = createSegmentService({
+    clock,
+    countLimits: { patienceMs: 20, exactMs: testPatienceMs },
+    guardUsed: guardUsedSegment,
+  })
   const { id } = await limited.create(db, account, { audienceId, name: 'Held', conditions: ofPlan('pro') })
   const { first } = await inTransaction(db, async (trx) => {
     // Holds up what reads contacts.

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
 import type { Topic } from '../../contract/topics.ts'
+import { guardUsedSegment, guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { segmentConditions } from '../../server/segments/segment-conditions.ts'
 import { createSegmentService, type SegmentService } from '../../server/segments/service.ts'
@@ -19,8 +20,8 @@ let offers: Topic
 beforeAll(async () => {
   world = await createWorld()
   const { db, account, clock } = world
-  segments = createSegmentService({ clock })
-  topics = createTopicService({ clock })
+  segments = createSegmentService({ clock, guardUsed: guardUsedSegment })
+  topics = createTopicService({ clock, guardUsed: guardUsedTopic })
   audienceId = (await world.audiences.create(db, live(account), { name: 'Readers' })).id
   offers = await topics.create(db, account, { name: 'Offers', default: 'opt_in' })
 })
@@ -66,7 +67,7 @@ test('a condition of a topic chooses people, and is of no use once the topic is 
   const { data } = await segments.contacts(db, account, id, { limit: 10 })
   expect(data.map(({ subscriberId }) => subscriberId)).toEqual([joined])
 
-  await topics.delete(db, account, offers.id)
+  await topics.delete(db, live(account), offers.id)
   const details = [{ path: 'conditions.topicId', message: expect.stringContaining(offers.id) }]
   await expect(segments.count(db, account, id)).rejects.toMatchObject({ code: 'segment_invalid', details })
   const ofCampaign = inTransaction(db, (trx) => segmentConditions(trx, account, { audienceId, ids: [id] }))

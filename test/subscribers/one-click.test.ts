@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { countUnsubscribed } from '../../server/email-delivery/count-unsubscribed.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
@@ -104,7 +105,7 @@ test('the unsubscribe link of an email works while the person is being deleted',
 
 async function arrange(email: string) {
   const { db, account, audiences, contacts } = world
-  const topics = createTopicService(world)
+  const topics = createTopicService({ ...world, guardUsed: guardUsedTopic })
   const audience = await audiences.create(db, live(account), { name: 'News' })
   const { subscriberId } = await contacts.add(db, live(account), audience.id, { email })
   const topic = await topics.create(db, account, { name: 'Offers', default: 'opt_out' })
@@ -132,12 +133,12 @@ test('the unsubscribe link of an email about a topic leaves the topic alone, and
 
 test('the unsubscribe link of an email about a topic leaves everything where the topic was deleted', async () => {
   const { topics, topic, kept, subscriberId } = await arrange('deleted-topic@example.org')
-  await topics.delete(world.db, world.account, topic.id)
+  await topics.delete(world.db, live(world.account), topic.id)
 
   expect(await follow('deleted-topic@example.org', world.account, topic.id).done).toBe(true)
   expect(await world.subscribers.get(world.db, world.account, subscriberId)).toMatchObject({ status: 'unsubscribed' })
   expect(await suppressed('deleted-topic@example.org')).toMatchObject([{ reason: 'unsubscribe' }])
-  await topics.delete(world.db, world.account, kept.id)
+  await topics.delete(world.db, live(world.account), kept.id)
 })
 
 test('the unsubscribe link of an email about a topic leaves everything for an address that is no subscriber’s, or of another account', async () => {

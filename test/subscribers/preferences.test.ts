@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createBrandService, findBrand } from '../../server/accounts/brand.ts'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { type PreferencesChange, savePreferences, showPreferences } from '../../server/subscribers/preferences.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
@@ -16,7 +17,7 @@ beforeAll(async () => {
   world = await createWorld()
   const { db, account, audiences } = world
   audienceId = (await audiences.create(db, live(account), { name: 'News' })).id
-  const topics = createTopicService(world)
+  const topics = createTopicService({ ...world, guardUsed: guardUsedTopic })
   offers = (await topics.create(db, account, { name: 'Offers', default: 'opt_out' })).id
   news = (await topics.create(db, account, { name: 'News', description: 'Monthly.', default: 'opt_in' })).id
 })
@@ -127,7 +128,10 @@ test('what is saved leaves topics alone that stay as they are, or were not shown
 
 test('what is saved has no effect on topics of another account, nor on its people', async () => {
   const { db, stranger, subscribers } = world
-  const theirs = await createTopicService(world).create(db, stranger, { name: 'Theirs', default: 'opt_in' })
+  const theirs = await createTopicService({ ...world, guardUsed: guardUsedTopic }).create(db, stranger, {
+    name: 'Theirs',
+    default: 'opt_in',
+  })
   const { id, email } = await newPerson()
   const other = await subscribers.create(db, live(stranger), { email })
   await world.emitted()

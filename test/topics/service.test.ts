@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { maxTopics } from '../../contract/topics.ts'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createSubscriberTopicService, type SubscriberTopicService } from '../../server/subscribers/topics.ts'
 import { clearDeletedTopics, createTopicService, type TopicService } from '../../server/topics/service.ts'
@@ -14,7 +15,7 @@ let choices: SubscriberTopicService
 
 beforeAll(async () => {
   world = await createWorld()
-  topics = createTopicService(world)
+  topics = createTopicService({ ...world, guardUsed: guardUsedTopic })
   choices = createSubscriberTopicService(world)
 })
 afterAll(() => world.end())
@@ -50,9 +51,9 @@ test('topics are created, listed newest first, changed and deleted', async () =>
   expect(changed).toEqual({ ...second, name: 'Deals', description: null, updatedAt: world.clock.now().toISOString() })
   expect(await topics.update(db, account, second.id, { name: 'Deals' })).toEqual(changed)
 
-  await topics.delete(db, account, second.id)
+  await topics.delete(db, live(account), second.id)
   expect(await refusal(topics.get(db, account, second.id))).toBe('not_found')
-  expect(await refusal(topics.delete(db, account, second.id))).toBe('not_found')
+  expect(await refusal(topics.delete(db, live(account), second.id))).toBe('not_found')
   expect((await topics.list(db, account, { limit: 10 })).data).toEqual([first])
 })
 
@@ -63,7 +64,7 @@ test('topics of another account are not there', async () => {
 
   expect(await refusal(topics.get(db, stranger, id))).toBe('not_found')
   expect(await refusal(topics.update(db, stranger, id, { name: 'Mine' }))).toBe('not_found')
-  expect(await refusal(topics.delete(db, stranger, id))).toBe('not_found')
+  expect(await refusal(topics.delete(db, live(stranger), id))).toBe('not_found')
   expect(await refusal(choices.list(db, stranger, person.id))).toBe('not_found')
   expect(await refusal(choose(person.id, id, false, live(stranger)))).toBe('not_found')
   const theirs = await world.subscribers.create(db, live(stranger), { email: 'theirs@example.com' })
@@ -225,7 +226,7 @@ test('choices go with the topic, in small transactions where there are many', as
   const left = async (topicId: string) =>
     (await db.selectFrom('topic_choices').selectAll().where('topic_id', '=', topicId).execute()).length
 
-  await topics.delete(db, account, id)
+  await topics.delete(db, live(account), id)
   expect(await left(id)).toBe(2_500)
   expect(await refusal(topics.get(db, account, id))).toBe('not_found')
 
@@ -239,7 +240,7 @@ test('choices are not written of a topic that is being deleted', async () => {
   const person = await newPerson()
   const { id } = await newTopic()
   const [deleted, written] = await Promise.all([
-    refusal(topics.delete(db, account, id)),
+    refusal(topics.delete(db, live(account), id)),
     refusal(choose(person.id, id, false)),
   ])
 

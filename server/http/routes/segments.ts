@@ -39,7 +39,7 @@ export function segmentRoutes(segments: SegmentService, endpoint: Endpoint) {
       body: await segments.update(handle, scope.accountId, params.id, body),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
-      await segments.delete(handle, scope.accountId, params.id)
+      await segments.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
   })

@@ -23,7 +23,7 @@ export function topicRoutes(topics: TopicService, ofSubscribers: SubscriberTopic
       body: await topics.update(handle, scope.accountId, params.id, body),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
-      await topics.delete(handle, scope.accountId, params.id)
+      await topics.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
     listOfSubscriber: endpoint(async ({ params }, { handle, scope }) => ({

@@ -1,6 +1,6 @@
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
-import { guardUsedAudience } from '../../../server/campaigns/audience-use.ts'
+import { guardUsedAudience } from '../../../server/campaigns/in-use.ts'
 import { createEventService } from '../../../server/events/service.ts'
 import type { Clock } from '../../../server/lib/clock.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { CreateCampaign } from '../../../contract/campaign-resource.ts'
 import { createEngine } from '../../../server/campaigns/engine.ts'
 import { claimCampaigns } from '../../../server/campaigns/engine-queries.ts'
+import { guardUsedSegment } from '../../../server/campaigns/in-use.ts'
 import { createCampaignService } from '../../../server/campaigns/service.ts'
 import { lacksDmarc } from '../../../server/domains/service.ts'
 import { recordFacts } from '../../../server/email-delivery/record-facts.ts'
@@ -83,7 +84,7 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     ...emailWorld,
     means,
     campaigns,
-    segments: createSegmentService({ clock: time.clock }),
+    segments: createSegmentService({ clock: time.clock, guardUsed: guardUsedSegment }),
     properties: createContactPropertyService({ clock: time.clock }),
     addAudience,
     addPeople,

@@ -92,8 +92,8 @@ export function DeleteTopic({ topic: { id, name }, onClose }: Props) {
         undone.
       </p>
       <p>
-        Campaigns that are about it are paused when they are on their way, and drafts cannot be sent until they have
-        another topic, or none. Emails about it that still wait are not sent.
+        It cannot be deleted while a campaign about it is scheduled, sending or paused. Drafts cannot be sent until they
+        have another topic, or none. Emails about it that still wait are not sent.
       </p>
     </DeleteByName>
   )
