@@ -9,24 +9,37 @@ const usualLength = 40
 /** What may be longer than this is never generated at its longest: test/fault/hostile-bodies.test.ts does. */
 const greatestLength = 10_000
 
-/** How often a schema may stand within itself in what is made: a group of conditions within a group. */
+/** How many unions that hold themselves may stand in one another: a group of conditions within a group. */
 const greatestDepth = 2
+
+const made = new Map<string, fc.Arbitrary<unknown>>()
 
 /**
  * Values that are valid by a schema of the published spec.
  *
- * @param above The names of the schemas that this one stands in.
+ * @param depth How many unions that hold themselves this one stands in.
  */
-export function valid(schema: Schema, above: readonly string[] = []): fc.Arbitrary<unknown> {
-  const names = '$ref' in schema ? [...above, schema.$ref] : above
-  const ofSchema = (inner: Schema) => valid(inner, names)
+export function valid(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
+  // Making an arbitrary takes longer than drawing from it, and most schemas stand in several places.
+  const key = `${depth} ${JSON.stringify(schema)}`
+  const arbitrary = made.get(key) ?? make(schema, depth)
+  made.set(key, arbitrary)
+  return arbitrary
+}
+
+function make(schema: Schema, depth: number): fc.Arbitrary<unknown> {
+  const ofSchema = (inner: Schema) => valid(inner, depth)
   const resolved = dereference<SchemaObject>(schema)
   if (resolved.enum !== undefined) return fc.constantFrom(...resolved.enum)
   if (resolved.const !== undefined) return fc.constant(resolved.const)
   const choices = resolved.anyOf ?? resolved.oneOf
-  if (choices !== undefined) return fc.oneof(...choices.filter((choice) => isShallow(choice, names)).map(ofSchema))
+  if (choices !== undefined) {
+    const flat = choices.filter((choice) => !holds(choice, schema))
+    if (flat.length === choices.length) return fc.oneof(...choices.map(ofSchema))
+    return fc.oneof(...(depth < greatestDepth ? choices : flat).map((choice) => valid(choice, depth + 1)))
+  }
   const types = [resolved.type ?? []].flat()
-  if (types.length > 1) return fc.oneof(...types.map((type) => valid({ ...resolved, type }, names)))
+  if (types.length > 1) return fc.oneof(...types.map((type) => ofSchema({ ...resolved, type })))
   switch (types[0]) {
     case 'string':
       return text(resolved).filter((value) => isValid(resolved, value))
@@ -155,9 +168,9 @@ function moment(): fc.Arbitrary<string> {
 
 type OfSchema = (schema: Schema) => fc.Arbitrary<unknown>
 
-/** Whether a schema does not stand in itself too often yet. */
-function isShallow(schema: Schema, above: readonly string[]): boolean {
-  return !('$ref' in schema) || above.filter((name) => name === schema.$ref).length < greatestDepth
+/** Whether `union` stands in the fields of one of its choices. */
+function holds(choice: Schema, union: Schema): boolean {
+  return '$ref' in union && JSON.stringify(dereference(choice)).includes(JSON.stringify(union.$ref))
 }
 
 function list(

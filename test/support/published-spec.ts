@@ -87,15 +87,17 @@ export function operationById(id: string): Operation {
   return operation
 }
 
+const patterns = new Map(
+  operations.map(({ template }) => [template, new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`)]),
+)
+
 /** The operations at `path`, given without its query; none for a path the spec lacks or that cannot be decoded. */
 export function operationsAt(path: string): readonly Operation[] {
   if (!isDecodable(path)) return []
   // A path that is there as it is comes before one with parameters (OpenAPI 3.1 §4.8.8.2).
   const concrete = operations.filter(({ template }) => template === path)
   if (concrete.length > 0) return concrete
-  const fitting = operations.filter(({ template }) =>
-    new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
-  )
+  const fitting = operations.filter(({ template }) => patterns.get(template)?.test(path))
   const parametersOf = ({ template }: Operation) => template.split('{').length
   const fewest = Math.min(...fitting.map(parametersOf))
   return fitting.filter((operation) => parametersOf(operation) === fewest)
