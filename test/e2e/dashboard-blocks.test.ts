@@ -8,7 +8,7 @@ import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
 
-describeInBrowser('a message of blocks in the dashboard', { timeout: 90_000 }, () => {
+describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, () => {
   let world: DashboardWorld
 
   beforeAll(async () => {
