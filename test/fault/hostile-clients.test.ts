@@ -28,7 +28,9 @@ async function open(port: number): Promise<Socket> {
  */
 async function readToEnd(socket: Socket): Promise<string> {
   let text = ''
-  socket.on('data', (chunk) => void (text += chunk))
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
   await new Promise((resolve) => socket.once('close', resolve))
   return text
 }
