@@ -16,6 +16,11 @@ export const confirmationLimits = {
   gapMs: 600_000,
   /** From when the email was made. */
   linkMs: 7 * 86_400_000,
+  /**
+   * How long a contact stays pending after the last email, or without one after it was added. Longer than a link holds,
+   * so that its page says that it is too old, and whoever is added again and again gets few emails.
+   */
+  pendingMs: 30 * 86_400_000,
 } as const
 
 /** An audience that asks people to confirm. */

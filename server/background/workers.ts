@@ -46,6 +46,8 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
   /** Deletes expired rows of the HTTP room: idempotency keys and windows of the rate limit. */
   deleteExpiredOfHttp: () => Promise<unknown>
+  /** Deletes contacts that never confirmed. Returns how many. */
+  deleteUnconfirmed: (means: { outbox: Outbox }) => Promise<number>
   /** Adds the subjects of older emails to what is searched. Returns the number of emails. */
   indexOlderSubjects: () => Promise<number>
 }
@@ -116,6 +118,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     clock,
     wake: () => fanOut.wake(),
     loneEvents: createLoneEvents({ clock, leasing: delivery.leasing }),
+  })
+  await queue.onSchedule('unconfirmed-contacts', everyMinute, async () => {
+    const contacts = await options.deleteUnconfirmed({ outbox })
+    if (contacts > 0) logger.info({ contacts }, 'deleted contacts that never confirmed')
   })
   await queue.onSchedule('domain-checks', everyMinute, async () => {
     await options.checkDomains({ outbox, signal: stopping.signal })

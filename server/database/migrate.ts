@@ -45,6 +45,7 @@ import * as importZips from './migrations/0038-import-zips.ts'
 import * as importTopics from './migrations/0039-import-topics.ts'
 import * as campaignAbTests from './migrations/0040-campaign-ab-tests.ts'
 import * as variantTemplates from './migrations/0041-variant-templates.ts'
+import * as unconfirmedContacts from './migrations/0042-unconfirmed-contacts.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -91,6 +92,7 @@ export const migrations: Migrations = {
   '0039-import-topics': importTopics,
   '0040-campaign-ab-tests': campaignAbTests,
   '0041-variant-templates': variantTemplates,
+  '0042-unconfirmed-contacts': unconfirmedContacts,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -1,4 +1,5 @@
 import { keysChannel } from '../api-keys/service.ts'
+import { deleteUnconfirmed } from '../audiences/unconfirmed.ts'
 import { startBackground } from '../background/start.ts'
 import { runDueChecks } from '../domains/check-domain.ts'
 import { indexOlderSubjects } from '../emails/subject-index.ts'
@@ -63,6 +64,7 @@ export async function startDelivery(context: Context) {
       on: { [keysChannel]: context.keyCache.tellNotified },
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () => Promise.all(expiring.map((run) => run({ db: workerDb, clock }))),
+      deleteUnconfirmed: ({ outbox }) => deleteUnconfirmed({ db: workerDb, clock, outbox }),
       indexOlderSubjects: () => indexOlderSubjects(workerDb),
     }),
   )

@@ -24,6 +24,7 @@ import { templateLimits } from '../../contract/template-variables.ts'
 import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { confirmationLimits } from '../../server/audiences/confirmation.ts'
+import { unconfirmedAtOnce } from '../../server/audiences/unconfirmed.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
 import { maxInboundBytes } from '../../server/bounces/start.ts'
 import { readConfig } from '../../server/config/config.ts'
@@ -204,6 +205,7 @@ test('the page of limits has the limits of the code', () => {
     'rendering one email': `${renderingLimits.renderMs} ms for each part, as Liquid counts it, and ${personLimitMs / 1_000} seconds in all; ${written(renderingLimits.renderUnits)} characters and entries in what a part makes; ${renderingLimits.outputLength / 2 ** 10} KiB of HTML and of text`,
     'topics of an import': String(importLimits.topics),
     'emails that ask a contact to confirm': `one in ${confirmationLimits.gapMs / 60_000} minutes, ${confirmationLimits.emails} in all; more is answered ${errorTable.confirmation_refused.status} \`confirmation_refused\`. A link holds for ${confirmationLimits.linkMs / 86_400_000} days`,
+    'contacts that do not confirm': `deleted ${confirmationLimits.pendingMs / 86_400_000} days after the last email that asked them, ${written(unconfirmedAtOnce)} a minute`,
     'HTML that text is made from': `${renderingLimits.depth} nested elements`,
     'attachments of an email': `${emailLimits.attachments}, ${emailLimits.attachmentBytes / 2 ** 20} MiB in all`,
     'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,

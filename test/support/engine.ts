@@ -160,6 +160,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       statisticsMs: 400 * 24 * 3_600_000,
       checkDomains: async () => {},
       deleteExpiredOfHttp: async () => {},
+      deleteUnconfirmed: async () => 0,
       indexOlderSubjects: async () => 0,
       webhookChanges,
     })
