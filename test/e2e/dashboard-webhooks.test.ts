@@ -3,7 +3,8 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
-import { screenFaults } from '../support/dashboard.ts'
+import { phone, screenFaults, shown } from '../support/dashboard.ts'
+import { patienceMs } from '../support/patience.ts'
 import { answer, type Received, type Receiver, startReceiver } from '../support/receiver.ts'
 import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
@@ -145,8 +146,56 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     await main.getByRole('link', { name: 'Webhooks', exact: true }).click()
     const row = main.getByRole('row', { name: /People of the shop/ })
     await row.getByText('6 attempts').waitFor()
-    await row.getByText('16.7 % failed').waitFor()
+    await row.getByText('16.7 % failed', { exact: true }).waitFor()
+    expect(await row.getByText('16.7 % failed since yesterday').isVisible()).toBe(false)
     expect(await screenFaults(page)).toEqual([])
+  })
+
+  test('the list on a phone says of each webhook how it does', async () => {
+    const { client } = world.service
+    const body = { url: 'https://quiet.example/hook', events: ['email.bounced' as const] }
+    const quiet = await client.succeed(contract.webhooks.create, { body })
+    const small = await world.openScreen('webhooks', { viewport: phone })
+    const row = (name: RegExp) => small.main.getByRole('row', { name })
+    await row(/quiet\.example/)
+      .getByText('No attempts since yesterday')
+      .waitFor()
+    await row(/People of the shop/)
+      .getByText('16.7 % failed since yesterday')
+      .waitFor()
+    expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(await screenFaults(small.page)).toEqual([])
+    expect(small.complaints).toEqual([])
+    await small.context.close()
+    await client.succeed(contract.webhooks.delete, { params: { id: quiet.id } })
+  })
+
+  test('the navigation of a low window shows the link of the screen, and Tab begins at the top', async () => {
+    const low = await world.openScreen('settings/audit-log', { viewport: { width: 1_280, height: 420 } })
+    const links = low.page.getByRole('navigation', { name: 'Screens' })
+    const seen = low.page.locator('.navbar .mantine-ScrollArea-viewport')
+    /** How far a link is above or below what is seen of the navigation. Pixels; 0: it is in sight. */
+    async function outOfSight(name: string): Promise<number> {
+      const [frame, link] = [
+        await seen.boundingBox(),
+        await links.getByRole('link', { name, exact: true }).boundingBox(),
+      ]
+      if (frame === null || link === null) throw new Error('the navigation is not shown')
+      return Math.round(Math.max(0, frame.y - link.y, link.y + link.height - frame.y - frame.height))
+    }
+    const focused = 'document.activeElement?.textContent'
+    await expect.poll(() => outOfSight('Audit log'), { timeout: patienceMs }).toBe(0)
+    expect(await outOfSight('Overview')).toBeGreaterThan(0)
+    await low.page.keyboard.press('Tab')
+    expect(await low.page.evaluate(focused)).toBe('Skip to the content')
+    await low.page.goto(`${world.root}/overview`)
+    await shown(low.page)
+    await expect.poll(() => outOfSight('Overview'), { timeout: patienceMs }).toBe(0)
+    expect(await outOfSight('Audit log')).toBeGreaterThan(0)
+    await low.page.goBack()
+    await expect.poll(() => outOfSight('Audit log'), { timeout: patienceMs }).toBe(0)
+    expect(low.complaints).toEqual([])
+    await low.context.close()
   })
 
   test('a webhook in the dashboard broke no rule of the Content-Security-Policy', () => {

@@ -1,6 +1,7 @@
 import { AppShell, Burger, Group, ScrollArea } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import type { ReactNode } from 'react'
+import { useLocation } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { Wordmark } from './mark.tsx'
 import type { NavigationGroup } from './navigation.ts'
 import { NavigationLinks } from './navigation-links.tsx'
@@ -19,6 +20,13 @@ type Props = {
 /** The frame of all screens for people who are signed in. On a phone the navigation is behind a button. */
 export function Frame({ top, navigation, strip, children }: Props) {
   const [isOpen, { toggle, close }] = useDisclosure(false)
+  const scrolled = useRef<HTMLDivElement>(null)
+  const { pathname } = useLocation()
+  // In a low window the last links are out of sight, also that of the screen that is shown.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs again on another screen
+  useEffect(() => {
+    if (scrolled.current !== null) showCurrent(scrolled.current)
+  }, [pathname, isOpen])
   return (
     <>
       <a className="skip-link" href="#content">
@@ -43,7 +51,7 @@ export function Frame({ top, navigation, strip, children }: Props) {
             </Group>
             {top}
           </AppShell.Section>
-          <AppShell.Section grow component={ScrollArea} px="xs">
+          <AppShell.Section grow component={ScrollArea} viewportRef={scrolled} px="xs">
             <NavigationLinks groups={navigation} onFollow={close} />
           </AppShell.Section>
           <AppShell.Section p="xs">
@@ -57,4 +65,16 @@ export function Frame({ top, navigation, strip, children }: Props) {
       </AppShell>
     </>
   )
+}
+
+/**
+ * Scrolls the navigation so far that the link of the screen is in sight. Not by `scrollIntoView`, which moves the place
+ * where Tab begins to the link, past the one that skips to the content.
+ */
+function showCurrent(scrolled: HTMLElement): void {
+  const current = scrolled.querySelector('[aria-current="page"]')
+  if (current === null) return
+  const [inside, link] = [scrolled.getBoundingClientRect(), current.getBoundingClientRect()]
+  if (link.bottom > inside.bottom) scrolled.scrollTop += link.bottom - inside.bottom
+  else if (link.top < inside.top) scrolled.scrollTop -= inside.top - link.top
 }

@@ -46,6 +46,7 @@ const columnsWith = (figures: Ranking | undefined | null): readonly Column<Webho
         {disabledReason !== null && <span className="second-line">{disabledReasons[disabledReason]}</span>}
       </>
     ),
+    ...(figures != null && { phoneLine: ({ id }: Webhook) => healthOf(id, figures) }),
   },
   ...(figures === null
     ? []
@@ -74,10 +75,25 @@ const columnsWith = (figures: Ranking | undefined | null): readonly Column<Webho
   },
 ]
 
+/** Returns what was tried. Null: nothing, or it is not among the busiest. */
+function attemptsOf(webhookId: string, figures: Ranking) {
+  const totals = figures.find(({ key }) => key === webhookId)?.webhooks
+  return totals == null || totals.attempts === 0 ? null : totals
+}
+
+/** Returns how a webhook does, for the phone, where the figures have no room. Null: it is not known. */
+function healthOf(webhookId: string, figures: Ranking): string | null {
+  const totals = attemptsOf(webhookId, figures)
+  if (totals === null) return figures.length < maxFigures ? 'No attempts since yesterday' : null
+  const { attempts, failedAttempts, rates } = totals
+  if (failedAttempts === 0) return 'None failed since yesterday'
+  return `${failedAttempts === attempts ? 'All' : percentOf(rates.failure)} failed since yesterday`
+}
+
 /** What was tried, and how much of it failed. */
 function Attempts({ webhookId, figures }: { webhookId: string; figures: Ranking }) {
-  const totals = figures.find(({ key }) => key === webhookId)?.webhooks
-  if (totals == null || totals.attempts === 0) {
+  const totals = attemptsOf(webhookId, figures)
+  if (totals === null) {
     return <span className="dimmed">{figures.length < maxFigures ? 'No attempts' : '–'}</span>
   }
   const { attempts, failedAttempts, rates } = totals
