@@ -84,6 +84,8 @@ export type TestServiceOptions = {
 }
 
 const bodyLimit = 65_536
+/** Seldom enough that a worker without work costs little, and often enough for what nothing wakes it for. */
+const pollIntervalMs = 200
 /** What the secrets of every test service are encrypted with. */
 export const encryptionKey = Buffer.alloc(32, 7)
 
@@ -96,7 +98,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const logged: string[] = []
   const app = await startApp(configOf(options, url), {
     logger: createLogger({ level: 'warn', destination: { write: (line) => void logged.push(line) } }),
-    pollIntervalMs: 50,
+    pollIntervalMs,
     ...(time && { clock: time.clock, queueClock: time.queueClock, sessionOptions: time.sessionOptions }),
     ...(options.migrations && { migrations: options.migrations }),
     ...(options.makeDkimKeys && { makeDkimKeys: options.makeDkimKeys }),
