@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import {
   alignments,
   type Block,
+  blockLimit,
   blockOnLine,
   blocksOfMjml,
   firstMjml,
@@ -125,6 +126,21 @@ test.each([
 ])('MJML with %s is not shown as blocks, which would lose it', (_, change) => {
   expect(blocksOfMjml(firstMjml)).not.toBeNull()
   expect(blocksOfMjml(change(firstMjml))).toBeNull()
+})
+
+test('MJML with more blocks than are shown is edited as MJML', () => {
+  const of = (count: number) =>
+    mjmlOfBlocks({ background: '#ffffff', buttonColor: '#000000', blocks: Array(count).fill(newBlocks.divider) })
+  expect(blocksOfMjml(of(blockLimit))?.blocks).toHaveLength(blockLimit)
+  expect(blocksOfMjml(of(blockLimit + 1))).toBeNull()
+})
+
+test('a line of beginnings of Liquid without an end is looked through once', () => {
+  // Looked through for each of them, it would take minutes.
+  const line = '{{ {% '.repeat(200_000)
+  const html = `<p>${line}</p>`
+  expect(htmlWithLiquid(html)).toBe(html)
+  expect(blocksOfMjml(firstMjml.replace('Hello,', line))?.blocks[1]).toMatchObject({ kind: 'text' })
 })
 
 test('Liquid in the HTML of a browser stands as it was typed, and what is no Liquid stays escaped', () => {

@@ -8,6 +8,7 @@ import {
   type Block,
   type BlockKind,
   type BlockMessage,
+  blockLimit,
   blockOnLine,
   blocksOfMjml,
   firstMjml,
@@ -175,8 +176,12 @@ function Blocks({ message, onChange, faults, isReadOnly }: BlocksProps) {
         <Group gap="xs" align="flex-end">
           <Menu position="bottom-start" returnFocus={false}>
             <Menu.Target>
-              <Button variant="default" leftSection={<IconPlus size={16} aria-hidden />}>
-                Add block
+              <Button
+                variant="default"
+                leftSection={<IconPlus size={16} aria-hidden />}
+                disabled={blocks.length >= blockLimit}
+              >
+                {blocks.length < blockLimit ? 'Add block' : `No more than ${blockLimit} blocks`}
               </Button>
             </Menu.Target>
             <Menu.Dropdown>

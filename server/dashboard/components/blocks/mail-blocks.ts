@@ -46,12 +46,37 @@ const firstMessage: BlockMessage = {
   ],
 }
 
-/** A tag of Liquid. It is written as it is: the service takes it out before it reads the MJML. */
-const liquidTag = /\{\{.*?\}\}|\{%.*?%\}/g
+/** Blocks of a message at most: each is a form. MJML with more of them is edited as MJML. */
+export const blockLimit = 200
+
+const closings: Record<string, string> = { '{{': '}}', '{%': '%}' }
+
+/**
+ * Returns a line with what `ofTag` and `ofText` make of its tags of Liquid and of the texts between them. Tags are written
+ * as they are: the service takes them out before it reads the MJML. Takes time in proportion to the line.
+ */
+function replaceLiquid(
+  line: string,
+  { ofTag = (tag) => tag, ofText = (text) => text }: { ofTag?(tag: string): string; ofText?(text: string): string },
+): string {
+  let result = ''
+  let end = 0
+  const unclosed = new Set<string>()
+  for (const { 0: opening, index } of line.matchAll(/\{[{%]/g)) {
+    if (index < end || unclosed.has(opening)) continue
+    const closing = line.indexOf(closings[opening] ?? '', index + 2)
+    if (closing < 0) unclosed.add(opening)
+    else {
+      result += ofText(line.slice(end, index)) + ofTag(line.slice(index, closing + 2))
+      end = closing + 2
+    }
+  }
+  return result + ofText(line.slice(end))
+}
 
 /** Whether a text has a tag of Liquid. */
 export function hasLiquid(text: string): boolean {
-  return text.search(liquidTag) >= 0
+  return replaceLiquid(text, { ofTag: () => '' }) !== text
 }
 
 const characters: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
@@ -69,12 +94,12 @@ function unescaped(text: string): string {
 
 /** Returns HTML of a browser with its tags of Liquid as they were typed. */
 export function htmlWithLiquid(html: string): string {
-  return html.replace(liquidTag, unescaped)
+  return replaceLiquid(html, { ofTag: unescaped })
 }
 
 /** The reverse, for a browser to read. */
 export function htmlForBrowser(html: string): string {
-  return html.replace(liquidTag, escaped)
+  return replaceLiquid(html, { ofTag: escaped })
 }
 
 /** What would end a line, or be taken for the mark of a tag of Liquid. */
@@ -82,14 +107,7 @@ const unwritable = /[\n\r\u2028\u2029\ue000\ue001]+/g
 
 /** Returns a text as MJML has it: escaped, except for its tags of Liquid. */
 function written(text: string): string {
-  const line = text.replace(unwritable, ' ')
-  let result = ''
-  let end = 0
-  for (const tag of line.matchAll(liquidTag)) {
-    result += escaped(line.slice(end, tag.index)) + tag[0]
-    end = tag.index + tag[0].length
-  }
-  return result + escaped(line.slice(end))
+  return replaceLiquid(text.replace(unwritable, ' '), { ofText: escaped })
 }
 
 /** Returns attributes, without those that are empty. */
@@ -201,13 +219,13 @@ const readers: readonly Read[] = [
 export function blocksOfMjml(mjml: string): BlockMessage | null {
   const tags: string[] = []
   // A tag of Liquid may have any character in it.
-  const marked = mjml.replace(liquidTag, (tag) => `\ue000${tags.push(tag) - 1}\ue001`)
   const withTags = (text: string) => text.replace(/\ue000(\d+)\ue001/g, (_, index) => tags[Number(index)] ?? '')
-  const lines = marked.split('\n')
+  const mark = (tag: string) => `\ue000${tags.push(tag) - 1}\ue001`
+  const lines = mjml.split('\n').map((line) => replaceLiquid(line, { ofTag: mark }))
   const background = new RegExp(`background-color="${colour}"`).exec(lines[8] ?? '')?.[1]
   const buttonColor = new RegExp(`background-color="${colour}"`).exec(lines[5] ?? '')?.[1]
   const end = lines.findIndex((line, index) => index >= linesBefore && line.trim() === '</mj-column>')
-  if (background === undefined || buttonColor === undefined || end < 0) return null
+  if (background === undefined || buttonColor === undefined || end < 0 || end - linesBefore > blockLimit) return null
   const blocks: Block[] = []
   for (const line of lines.slice(linesBefore, end)) {
     const block = readLine(line.trim(), withTags)
