@@ -268,7 +268,6 @@ function testOf({ share, winnerBy, hours, variants }: NonNullable<CampaignDetail
   return `${test}; the winner ${hours === null ? 'is chosen by hand' : `by ${winnerBy} after ${countOf(hours)} h`}`
 }
 
-/** Returns the hours in which a campaign sends, as text. */
 function AudienceName({ id }: { id: string }) {
   const { can } = useScope()
   const { data, error } = useGet('GET /v1/audiences/:id', { params: { id } }, { enabled: can('audiences:read') })
