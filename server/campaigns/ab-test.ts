@@ -3,9 +3,8 @@ import type { CreateCampaign } from '../../contract/campaign-resource.ts'
 import type { Trx } from '../database/connection.ts'
 import type { AbTest } from '../database/tables/campaigns.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
-import { brokenRule } from '../shared/errors.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
-import { markupOf, noMarkup } from '../templates/mjml.ts'
+import { type GivenMarkup, markupOf, noMarkup } from '../templates/mjml.ts'
 import { type CampaignFields, type CampaignKey, type CampaignRow, updateCampaign } from './queries.ts'
 import { contentOfTemplate, noTemplate, type VariantContent } from './variants.ts'
 
@@ -13,27 +12,28 @@ import { contentOfTemplate, noTemplate, type VariantContent } from './variants.t
  * A/B tests: docs/architecture/campaign-states.md#ab-tests. Variants are told apart by their numbers, from 0.
  */
 
-/** A test as it was written. `contents`: by variant; null: that of the campaign. */
-export type WrittenAbTest = { test: AbTest; contents: (VariantContent | null)[] }
+/** A test as it was written, and what is wrong with it. `contents`: by variant; null: that of the campaign. */
+export type WrittenAbTest = { test: AbTest; contents: (VariantContent | null)[]; faults: EmailFault[] }
 
-/**
- * Reads the test of a request, and compiles its MJML. Throws `rule_violation` where a variant has HTML and MJML, or content
- * and a template.
- */
+/** Reads the test of a request, and compiles its MJML. */
 export async function readAbTest(
   renderer: AccountRenderer,
   written: NonNullable<CreateCampaign['abTest']>,
 ): Promise<WrittenAbTest> {
   const contents: WrittenAbTest['contents'] = []
+  const faults: EmailFault[] = []
   for (const [number, { content, templateId }] of written.variants.entries()) {
-    if (templateId != null && content != null) {
-      throw brokenRule(`body.${pathOf(number)}.templateId`, 'must not be given beside content')
-    }
+    const place = `body.${pathOf(number)}`
     if (content == null) {
       contents.push(templateId == null ? null : contentOfTemplate(templateId))
       continue
     }
-    const markup = await markupOf(renderer, content, { path: `body.${pathOf(number)}.content` })
+    if (templateId != null) {
+      faults.push({ path: `${place}.templateId`, message: 'must not be given beside content', isOfForm: false })
+    }
+    faults.push(...faultsOfMarkup(content, `${place}.content`))
+    if (faults.length > 0) continue
+    const markup = await markupOf(renderer, content, { path: `${place}.content` })
     contents.push({
       ...noTemplate,
       preheader: content.preheader ?? null,
@@ -44,7 +44,13 @@ export async function readAbTest(
   const { share, winnerBy, hours } = written
   const usualHours = winnerBy === 'manual' ? null : abTestLimits.defaultHours
   const variants = written.variants.map(({ name, subject = null }) => ({ name, subject }))
-  return { test: { share, winnerBy, hours: hours ?? usualHours, variants }, contents }
+  return { test: { share, winnerBy, hours: hours ?? usualHours, variants }, contents, faults }
+}
+
+/** Returns that HTML and MJML are both given. `path`: where they stand in the request. */
+export function faultsOfMarkup({ html, mjml }: GivenMarkup, path: string): EmailFault[] {
+  if (typeof html !== 'string' || typeof mjml !== 'string') return []
+  return [{ path: `${path}.mjml`, message: 'must not be given beside html', isOfForm: false }]
 }
 
 /** Where a variant stands in a campaign. */

@@ -12,11 +12,15 @@ export type WrittenFields = { fields: CampaignFields; faults: EmailFault[] }
 /** Returns the markup after a request: see `markupOf`. */
 export type ChangedMarkup = (before: Markup) => Markup
 
-/** What of a request has MJML in it that was compiled. `abTest`: undefined: it stays as it is; null: there is none. */
-export type Compiled = { markup: ChangedMarkup; abTest: WrittenAbTest | null | undefined }
+/**
+ * What of a request has MJML in it that was compiled. `faults`: what could not be. `abTest`: undefined: it stays as it is;
+ * null: there is none.
+ */
+export type Compiled = { markup: ChangedMarkup; faults?: EmailFault[]; abTest: WrittenAbTest | null | undefined }
 
 /** Reads a new campaign. */
-export function fieldsOf(campaign: CreateCampaign, { markup, abTest }: Compiled): WrittenFields {
+export function fieldsOf(campaign: CreateCampaign, compiled: Compiled): WrittenFields {
+  const { markup, abTest } = compiled
   const { subject = null, content, templateId = null } = campaign
   const fields: CampaignFields = {
     name: campaign.name,
@@ -42,11 +46,12 @@ export function fieldsOf(campaign: CreateCampaign, { markup, abTest }: Compiled)
     archive: campaign.archive ?? 'none',
     ab_test: abTest?.test ?? null,
   }
-  return { fields, faults: faultsOf(fields, { hasContent: content !== undefined }) }
+  return { fields, faults: faultsOf(fields, { compiled, hasContent: content !== undefined }) }
 }
 
 /** Reads a change of a draft. Content takes the place of a template, and a template that of content. */
-export function changed(row: CampaignRow, patch: UpdateCampaign, { markup, abTest }: Compiled): WrittenFields {
+export function changed(row: CampaignRow, patch: UpdateCampaign, compiled: Compiled): WrittenFields {
+  const { markup, abTest } = compiled
   const { content, templateId } = patch
   const hasNewTemplate = typeof templateId === 'string' && templateId !== row.template_id
   const template_id = content === undefined && templateId === undefined ? row.template_id : (templateId ?? null)
@@ -80,7 +85,7 @@ export function changed(row: CampaignRow, patch: UpdateCampaign, { markup, abTes
   }
   const hadContent = row.template_id === null && templateId === undefined
   const hasContent = content !== undefined || hadContent || (templateId === null && row.template_id === null)
-  return { fields, faults: faultsOf(fields, { hasContent }) }
+  return { fields, faults: faultsOf(fields, { compiled, hasContent }) }
 }
 
 /** Returns what may be changed in any state; null: the patch changes something else too. */
@@ -113,8 +118,17 @@ type WrittenWindow = NonNullable<CreateCampaign['sendWindow']> | null
 
 const fault = (path: string, message: string): EmailFault[] => [{ path, message, isOfForm: false }]
 
-function faultsOf(fields: CampaignFields, { hasContent }: { hasContent: boolean }): EmailFault[] {
-  return [...faultsOfContent(fields, hasContent), ...faultsOfWindow(fields.send_window), ...faultsOfAbTest(fields)]
+function faultsOf(
+  fields: CampaignFields,
+  { compiled, hasContent }: { compiled: Compiled; hasContent: boolean },
+): EmailFault[] {
+  return [
+    ...(compiled.faults ?? []),
+    ...faultsOfContent(fields, hasContent),
+    ...faultsOfWindow(fields.send_window),
+    ...faultsOfAbTest(fields),
+    ...(compiled.abTest?.faults ?? []),
+  ]
 }
 
 function faultsOfWindow(window: SendWindow | null): EmailFault[] {

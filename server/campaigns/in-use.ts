@@ -6,7 +6,7 @@ import type { Scope } from '../shared/scope.ts'
 
 /*
  * What campaigns that have not ended need. Each function throws `conflict` while one is scheduled, sending or paused.
- * Sending a campaign holds all of it, so none is begun before the transaction that deletes it ends.
+ * `send` locks the same rows in a weaker mode: it waits for a deletion, and a deletion waits for it.
  */
 
 /** Campaigns that an error names. */

@@ -28,7 +28,7 @@ import { findProperties } from '../subscribers/properties.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
 import { markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
-import { readAbTest, type WrittenAbTest } from './ab-test.ts'
+import { faultsOfMarkup, readAbTest, type WrittenAbTest } from './ab-test.ts'
 import { createChecks } from './checks.ts'
 import { chooseWinner, numberOfVariant } from './choose-winner.ts'
 import { type Compiled, changed, changedAnyTime, fieldsOf, fieldsOfDuplicate } from './fields.ts'
@@ -163,8 +163,10 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
   /** Returns what of a request has MJML in it, compiled. */
   async function compile(scope: Scope, { content, abTest }: UpdateCampaign): Promise<Compiled> {
     const renderer = rendererOf(scope.accountId)
+    const faults = faultsOfMarkup(content ?? {}, inContent.path)
     return {
-      markup: await markupOf(renderer, content ?? {}, inContent),
+      markup: faults.length > 0 ? (before) => before : await markupOf(renderer, content ?? {}, inContent),
+      faults,
       abTest: abTest && (await readAbTest(renderer, abTest)),
     }
   }
@@ -326,7 +328,11 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const row = await find(handle, scope, id)
       const addressees = addresseesOf(to)
       const variants = await selectVariants(handle, row)
-      const { content, sent } = await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
+      // What was sent is what was copied, whatever became of its template, segments and topic.
+      const { content, sent } =
+        row.status === 'draft'
+          ? await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
+          : { content: {}, sent: variants }
       const shown = withVariant({ ...row, ...content }, { name: variant, variants: sent })
       const faults = await checks.faultsOfMjml(shown)
       if (faults.length > 0) throw brokenRules(faults)

@@ -6,7 +6,7 @@ import type { AccountRenderer } from './account-turns.ts'
 export type Markup = { html: string | null; mjml: string | null }
 
 /** What a request gives: undefined leaves a field as it is. */
-type GivenMarkup = { html?: string | null | undefined; mjml?: string | null | undefined }
+export type GivenMarkup = { html?: string | null | undefined; mjml?: string | null | undefined }
 
 /**
  * Returns the markup after a request: HTML takes the place of MJML, and MJML that of HTML. Without MJML, what it was

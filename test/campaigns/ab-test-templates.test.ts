@@ -59,6 +59,17 @@ async function sent(id: string) {
   return new Set(rows.map(({ variant, subject, html }) => `${variant}: ${subject}, ${/<p>.*<\/p>/.exec(html ?? '')}`))
 }
 
+/** Sends the variant B as a test. Returns its HTML. */
+async function tested(id: string): Promise<string | null> {
+  const [emailId = ''] = await campaigns.test(db, live, id, { to: ['Grace <grace@example.org>'], variant: 'B' })
+  const { html } = await db
+    .selectFrom('email_contents')
+    .select('html')
+    .where('email_id', '=', emailId)
+    .executeTakeFirstOrThrow()
+  return html
+}
+
 test('a variant is sent as the version of its template that is published when the campaign is sent', async () => {
   const templateId = await published()
   const id = await draft({ templateId })
@@ -100,13 +111,20 @@ test('a variant with a template has the subject that it says, or that of the tem
 test('a draft renders the template of a variant, and sends it as a test with its fallbacks', async () => {
   const id = await draft({ templateId: await published() })
   expect((await campaigns.render(db, live, id, { variant: 'B' })).html).toContain('Hello Ada, spring')
-  const [emailId = ''] = await campaigns.test(db, live, id, { to: ['Grace <grace@example.org>'], variant: 'B' })
-  const { html } = await db
-    .selectFrom('email_contents')
-    .select('html')
-    .where('email_id', '=', emailId)
-    .executeTakeFirstOrThrow()
-  expect(html).toContain('Hello Grace, spring')
+  expect(await tested(id)).toContain('Hello Grace, spring')
+})
+
+test('a test of what was sent has what was copied, also when its template says something else now or is gone', async () => {
+  const templateId = await published()
+  const id = await draft({ templateId })
+  await world.start(id)
+  await world.templates.update(db, world.account, templateId, { html: '<p>Second</p>' })
+  await world.templates.publish(db, world.account, templateId)
+  expect(await tested(id)).toContain('Hello Grace, spring')
+  await world.templates.delete(db, world.account, templateId)
+  expect(await tested(id)).toContain('Hello Grace, spring')
+  await world.run()
+  await world.handOver()
 })
 
 test('the page for everybody has the template of the first variant with its fallbacks', async () => {
@@ -134,6 +152,16 @@ test('what is wrong with the template of a variant is told when it is written, s
   await expect(draft({ templateId, content: { text: 'B' } })).rejects.toMatchObject(
     refused('rule_violation', { path: place, message: 'must not be given beside content' }),
   )
+  // What has not the form of the field comes before what a rule forbids.
+  const both = { templateId, content: { html: 'B', mjml: '<mjml></mjml>' } }
+  await expect(draft(both, { from: 'nobody', content: { html: 'A', mjml: '<mjml></mjml>' } })).rejects.toMatchObject({
+    code: 'validation_error',
+    details: expect.arrayContaining(
+      ['body.from', place, `${place.replace('templateId', 'content')}.mjml`, 'body.content.mjml'].map((path) =>
+        expect.objectContaining({ path }),
+      ),
+    ),
+  })
   const missing = { path: 'body.variables.season', message: 'is required, for the template of the variant "B"' }
   await expect(draft({ templateId }, { variables: {} })).rejects.toMatchObject(refused('rule_violation', missing))
   const id = await draft({ templateId })
