@@ -38,6 +38,7 @@ const html = fc
     fc.constantFrom(
       '<p>Hello <strong>you</strong></p>',
       '<ul><li><p>a &lt; b</p></li></ul>',
+      '<ol start="3" type="a"><li><p>c</p></li></ol>',
       '<p><a href="{{ unsubscribeUrl }}">x</a><br></p>',
     ),
   )

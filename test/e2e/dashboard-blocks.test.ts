@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { firstMjml } from '../../server/dashboard/components/blocks/mail-blocks.ts'
 import { describeInBrowser } from '../support/browser.ts'
-import { accessibilityFaults, phone } from '../support/dashboard.ts'
+import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
 import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
-import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
+import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
 describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, () => {
   let world: DashboardWorld
@@ -21,13 +21,19 @@ describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, 
     return (await world.service.client.succeed(contract.templates.create, { body })).id
   }
   const read = (id: string) => world.service.client.succeed(contract.templates.get, { params: { id } })
+  /** Goes on with blocks in place of the HTML. */
+  async function toBlocks({ main, dialog }: Pick<OpenedDashboard, 'main' | 'dialog'>): Promise<void> {
+    await main.getByText('Blocks', { exact: true }).click()
+    await dialog.getByRole('button', { name: 'Replace it' }).click()
+  }
   const saved = (main: Locator) => main.getByText('Draft saved', { exact: true }).waitFor()
 
   test('a message of blocks is written, moved, previewed and saved as MJML, and found again as it was', async () => {
     const id = await add({ variables: [{ name: 'firstName', type: 'string', fallback: 'you' }] })
-    const { page, main, context, complaints } = await world.openScreen(`templates/${id}`)
+    const opened = await world.openScreen(`templates/${id}`)
+    const { page, main, context, complaints } = opened
     const preview = page.frameLocator('iframe')
-    await main.getByText('Blocks', { exact: true }).click()
+    await toBlocks(opened)
     await preview.getByText('Write your message here.').waitFor()
     const first = main.getByRole('listitem', { name: 'Heading, 1 of 3' })
     await first.getByLabel('Text').fill('Spring for {{ firstName | default: "you & <all>" }}')
@@ -85,9 +91,48 @@ describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, 
     await context.close()
   })
 
+  test('a link is set and changed by its address, and what blocks cannot keep of a pasted text is dropped at once', async () => {
+    const id = await add({ html: undefined, mjml: firstMjml })
+    const { page, main, context, complaints } = await world.openScreen(`templates/${id}`)
+    const text = main.getByRole('listitem', { name: 'Text, 2 of 3' })
+    await text.getByRole('textbox', { name: 'Text' }).click()
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.type('Spring')
+    await page.keyboard.press('ControlOrMeta+A')
+    await text.getByRole('button', { name: 'Link', exact: true }).click()
+    const address = page.getByLabel('Leads to')
+    await address.fill('javascript:alert(1)')
+    await address.press('Enter')
+    await page.getByText('Must be an address such as').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await address.fill('https://shop.test/spring')
+    await page.getByRole('button', { name: 'Set', exact: true }).click()
+    await address.waitFor({ state: 'detached' })
+    await saved(main)
+    expect((await read(id)).mjml).toContain('<p><a href="https://shop.test/spring">Spring</a></p>')
+
+    const pasted =
+      '<p><a href="https://a.test" target="_blank" class="x">A</a><u>b</u></p><ol start="3"><li>c</li></ol>'
+    await text.getByRole('textbox', { name: 'Text' }).click()
+    await page.evaluate(`(() => {
+      const clipboardData = new DataTransfer()
+      clipboardData.setData('text/html', ${JSON.stringify(pasted)})
+      document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
+    })()`)
+    await page.frameLocator('iframe').getByText('c', { exact: true }).waitFor()
+    await saved(main)
+    await page.reload()
+    await shown(page)
+    await text.getByRole('listitem').getByText('c', { exact: true }).waitFor()
+    expect((await read(id)).mjml).toContain('<a href="https://a.test">A</a>b')
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('a block that is wrong says so where it stands', async () => {
-    const { main, context } = await world.openScreen(`templates/${await add()}`)
-    await main.getByText('Blocks', { exact: true }).click()
+    const opened = await world.openScreen(`templates/${await add()}`)
+    const { main, context } = opened
+    await toBlocks(opened)
     const heading = main.getByRole('listitem', { name: 'Heading, 1 of 3' })
     await heading.getByLabel('Text').fill('Hello {% if firstName %}')
     await heading.getByRole('alert').waitFor()
@@ -100,12 +145,13 @@ describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, 
   test('MJML that has more than blocks can show is kept until it is replaced on purpose', async () => {
     const mjml = '<mjml><mj-body><mj-section><mj-column><mj-raw><hr></mj-raw></mj-column></mj-section></mj-body></mjml>'
     const id = await add({ html: undefined, mjml })
-    const { main, context } = await world.openScreen(`templates/${id}`)
+    const { main, dialog, context } = await world.openScreen(`templates/${id}`)
     await main.getByRole('textbox', { name: 'MJML', exact: true }).waitFor()
     await main.getByText('Blocks', { exact: true }).click()
     await main.getByText('This MJML has more than blocks can show').waitFor()
     expect((await read(id)).mjml).toBe(mjml)
     await main.getByRole('button', { name: 'Replace it' }).click()
+    await dialog.getByRole('button', { name: 'Replace it' }).click()
     await main.getByRole('listitem', { name: 'Heading, 1 of 3' }).waitFor()
     await saved(main)
     expect((await read(id)).mjml).toContain('<h1>Heading</h1>')
@@ -115,7 +161,7 @@ describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, 
   test('a message of blocks fits on a phone, and who may not write reads it', async () => {
     const id = await add()
     const writer = await world.openScreen(`templates/${id}`, { viewport: phone, colorScheme: 'dark' })
-    await writer.main.getByText('Blocks', { exact: true }).click()
+    await toBlocks(writer)
     await writer.main.getByRole('listitem', { name: 'Text, 3 of 3' }).waitFor()
     await saved(writer.main)
     await keepScreenshots(writer.page, 'blocks')

@@ -158,6 +158,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await preview.getByText('Dear Zoe <b>,').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
     await main.getByText('MJML', { exact: true }).click()
+    await dialog.getByRole('button', { name: 'Replace it' }).click()
     await preview.getByText('Write your message here.').waitFor()
     await main.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: 'Spring' }).waitFor()

@@ -168,6 +168,8 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await page.goto(`${root}/templates/${id}`)
     await preview().getByText('Thank you').waitFor()
     await main.getByText('MJML', { exact: true }).click()
+    await dialog.getByRole('heading', { name: 'Replace the HTML?' }).waitFor()
+    await dialog.getByRole('button', { name: 'Replace it' }).click()
     await preview().getByText('Write your message here.').waitFor()
     const column = (inner: string) =>
       `<mjml>\n<mj-body>\n<mj-section>\n<mj-column>\n${inner}\n</mj-column>\n</mj-section>\n</mj-body>\n</mjml>`

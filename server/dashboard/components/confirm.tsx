@@ -28,6 +28,8 @@ export function Confirm({ title, children, action, typed, isHarmless, isRunning,
       <form
         onSubmit={(event) => {
           event.preventDefault()
+          // React hands it on to a form around the dialog, which would be submitted too.
+          event.stopPropagation()
           if (isReady) onConfirm()
         }}
       >

@@ -11,7 +11,7 @@ type Props = { value: ContentEditor; onChange: (editor: ContentEditor) => void; 
 const labels: Record<ContentEditor, string> = { blocks: 'Blocks', html: 'HTML', mjml: 'MJML' }
 const choices = (Object.keys(labels) as ContentEditor[]).map((value) => ({ value, label: labels[value] }))
 
-/** Chooses how a message is written. What was written the other way stays until the choice is saved. */
+/** Chooses how a message is written. */
 export function ContentEditorSwitch({ value, onChange, isReadOnly = false }: Props) {
   return (
     <SegmentedControl

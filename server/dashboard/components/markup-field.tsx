@@ -2,6 +2,7 @@ import { Stack } from '@mantine/core'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { blocksOfMjml, firstMjml } from './blocks/mail-blocks.ts'
 import { type CodeFault, CodeField } from './code-field.tsx'
+import { Confirm } from './confirm.tsx'
 import { type ContentEditor, ContentEditorSwitch, type ContentFormat } from './content-format.tsx'
 import { Loading } from './loaded.tsx'
 
@@ -24,12 +25,21 @@ type Props = {
 export function MarkupField({ value, onChange, description, errors, faults, isReadOnly = false }: Props) {
   const { format } = value
   const [isOfBlocks, setOfBlocks] = useState(() => format === 'mjml' && blocksOfMjml(value.mjml) !== null)
+  /** What was chosen, while it is asked whether it may replace the HTML. */
+  const [asked, setAsked] = useState<ContentEditor | null>(null)
   const editor: ContentEditor = format === 'mjml' && isOfBlocks ? 'blocks' : format
 
-  function choose(chosen: ContentEditor): void {
+  function edit(chosen: ContentEditor): void {
+    setAsked(null)
     setOfBlocks(chosen === 'blocks')
     const begins = chosen !== 'html' && value.mjml === ''
     onChange({ ...value, format: chosen === 'html' ? 'html' : 'mjml', ...(begins && { mjml: firstMjml }) })
+  }
+
+  function choose(chosen: ContentEditor): void {
+    const replaces = chosen !== 'html' && value.mjml === '' && value.html.trim() !== ''
+    if (replaces) setAsked(chosen)
+    else edit(chosen)
   }
 
   return (
@@ -37,6 +47,19 @@ export function MarkupField({ value, onChange, description, errors, faults, isRe
       <div>
         <ContentEditorSwitch value={editor} isReadOnly={isReadOnly} onChange={choose} />
       </div>
+      {asked !== null && (
+        <Confirm
+          title="Replace the HTML?"
+          action="Replace it"
+          isRunning={false}
+          error={null}
+          onClose={() => setAsked(null)}
+          onConfirm={() => edit(asked)}
+        >
+          A new message takes its place when the draft is saved. You can go back to the HTML until you leave this
+          screen.
+        </Confirm>
+      )}
       {editor === 'blocks' ? (
         <Suspense fallback={<Loading />}>
           <BlocksField

@@ -3,6 +3,7 @@ import { ActionIcon, Button, Group, Input, Menu, Stack, Text, TextInput } from '
 import { IconArrowDown, IconArrowUp, IconPlus, IconTrash } from '@tabler/icons-react'
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
 import type { CodeFault } from '../code-field.tsx'
+import { Confirm } from '../confirm.tsx'
 import { BlockFields } from './block-fields.tsx'
 import {
   type Block,
@@ -54,6 +55,7 @@ const messageOf = ({ blocks, ...rest }: Keyed): BlockMessage => ({ ...rest, bloc
 export function BlocksField({ value, onChange, description, error, faults, isReadOnly }: Props) {
   const [written, setWritten] = useState(() => ({ mjml: value, message: keyedOf(value) }))
   if (written.mjml !== value) setWritten({ mjml: value, message: keyedOf(value) })
+  const [isReplacing, setReplacing] = useState(false)
   const { message } = written
   function change(next: Keyed): void {
     const mjml = mjmlOfBlocks(messageOf(next))
@@ -64,10 +66,27 @@ export function BlocksField({ value, onChange, description, error, faults, isRea
     return (
       <Stack gap="xs" align="flex-start">
         <Text>This MJML has more than blocks can show. Edit it as MJML, or replace it by a new message of blocks.</Text>
+        {error != null && <Input.Error role="alert">{error}</Input.Error>}
+        <Faults of={faults} />
         {!isReadOnly && (
-          <Button variant="default" onClick={() => onChange(firstMjml)}>
+          <Button variant="default" onClick={() => setReplacing(true)}>
             Replace it
           </Button>
+        )}
+        {isReplacing && (
+          <Confirm
+            title="Replace the MJML?"
+            action="Replace it"
+            isRunning={false}
+            error={null}
+            onClose={() => setReplacing(false)}
+            onConfirm={() => {
+              setReplacing(false)
+              onChange(firstMjml)
+            }}
+          >
+            A new message of blocks takes its place. The MJML cannot be brought back.
+          </Confirm>
         )}
       </Stack>
     )
@@ -84,12 +103,12 @@ type BlocksProps = Pick<Props, 'faults' | 'isReadOnly'> & { message: Keyed; onCh
 function Blocks({ message, onChange, faults, isReadOnly }: BlocksProps) {
   const { blocks } = message
   const [told, setTold] = useState('')
-  const list = useRef<HTMLOListElement>(null)
+  const whole = useRef<HTMLDivElement>(null)
   /** What a change takes the focus away from, or makes. */
   const focused = useRef<string | null>(null)
   useLayoutEffect(() => {
     if (focused.current === null) return
-    list.current?.querySelector<HTMLElement>(focused.current)?.focus()
+    whole.current?.querySelector<HTMLElement>(focused.current)?.focus()
     focused.current = null
   })
   const set = (next: Keyed['blocks']) => onChange({ ...message, blocks: next })
@@ -113,15 +132,15 @@ function Blocks({ message, onChange, faults, isReadOnly }: BlocksProps) {
 
   function remove(index: number): void {
     const next = blocks[index + 1] ?? blocks[index - 1]
-    if (next !== undefined) focused.current = `[data-block="${next.key}"]`
+    focused.current = next === undefined ? '[data-add]' : `[data-block="${next.key}"]`
     setTold('Removed')
     set(blocks.toSpliced(index, 1))
   }
 
   return (
-    <Stack gap="xs" mt="xs">
+    <Stack gap="xs" mt="xs" ref={whole}>
       <Faults of={faultsAt(undefined)} />
-      <ol className="blocks" ref={list}>
+      <ol className="blocks">
         {blocks.map(({ key, block }, index) => {
           const name = `${labels[block.kind]}, ${index + 1} of ${blocks.length}`
           return (
@@ -178,6 +197,7 @@ function Blocks({ message, onChange, faults, isReadOnly }: BlocksProps) {
             <Menu.Target>
               <Button
                 variant="default"
+                data-add
                 leftSection={<IconPlus size={16} aria-hidden />}
                 disabled={blocks.length >= blockLimit}
               >

@@ -170,7 +170,7 @@ const align = '(left|center|right)'
 const colour = '(#[0-9a-f]{6})'
 
 /** What the editor of a text makes. Anything else it would drop. */
-const textTag = /^<(?:\/?(?:p|strong|em|ul|ol|li)|br|a href="[^"<>]*"|\/a)>$/
+const textTag = /^<(?:\/?(?:p|strong|em|ul|ol|li)|ol(?: (?:start|type)="\w+")+|br|a href="[^"<>]*"|\/a)>$/
 
 type Read = { pattern: RegExp; block: (values: string[]) => Block | null }
 

@@ -1,8 +1,10 @@
 import '@mantine/tiptap/styles.css'
 import { RichTextEditor } from '@mantine/tiptap'
+import { Link } from '@tiptap/extension-link'
 import { useEditor } from '@tiptap/react'
 import StarterKit from '@tiptap/starter-kit'
 import { styleNonce } from '../../style-nonce.ts'
+import { LinkControl } from './link-control.tsx'
 import { hasLiquid, htmlForBrowser, htmlWithLiquid } from './mail-blocks.ts'
 
 type Props = {
@@ -12,6 +14,13 @@ type Props = {
   onChange: (html: string) => void
   isReadOnly: boolean
 }
+
+/** Links with an address and nothing else, also when they are pasted. */
+const PlainLink = Link.extend({ addAttributes: () => ({ href: { default: null } }) }).configure({
+  openOnClick: false,
+  HTMLAttributes: { target: null, rel: null, class: null },
+  isAllowedUri: (url, { defaultValidate }) => hasLiquid(url) || defaultValidate(url),
+})
 
 /** Paragraphs, lists, bold, italic and links: what all mail programs show. */
 const extensions = [
@@ -23,12 +32,9 @@ const extensions = [
     horizontalRule: false,
     strike: false,
     underline: false,
-    link: {
-      openOnClick: false,
-      HTMLAttributes: { target: null, rel: null, class: null },
-      isAllowedUri: (url, { defaultValidate }) => hasLiquid(url) || defaultValidate(url),
-    },
+    link: false,
   }),
+  PlainLink,
 ]
 
 /** A text with formatting. `value` is read when it is shown first: what is typed stands in the editor. */
@@ -48,7 +54,7 @@ export function TextInput({ label, value, onChange, isReadOnly }: Props) {
           <RichTextEditor.ControlsGroup>
             <RichTextEditor.Bold />
             <RichTextEditor.Italic />
-            <RichTextEditor.Link />
+            <LinkControl />
             <RichTextEditor.Unlink />
             <RichTextEditor.BulletList />
             <RichTextEditor.OrderedList />

@@ -69,7 +69,8 @@ function DeleteSegment({ segment: { id, name }, onClose }: { segment: Segment; o
       onClose={onClose}
       onConfirm={() => remove.mutate({ params: { id } }, { onSuccess })}
     >
-      Its conditions are lost. The people and the audience stay as they are.
+      Its conditions are lost. The people and the audience stay as they are. It cannot be deleted while a campaign to it
+      is scheduled, sending or paused. Drafts to it cannot be sent until they have another one, or none.
     </Confirm>
   )
 }
