@@ -26,7 +26,7 @@ const doubleOptIn = z
   .meta({
     id: 'DoubleOptIn',
     description:
-      'Whether people who are added confirm first. Null: they do not. Otherwise a contact is `pending` until the person presses the button behind the link of an email, which is sent when the contact is added. The link holds for 7 days.',
+      'Whether people who are added confirm first. Null: they do not. Otherwise a contact is `pending` until the person presses the button behind the link of an email, which is sent when the contact is added. The link holds for 7 days. A contact that is still pending 30 days after the last email is deleted, with the event `contact.deleted`.',
     example: { from: 'Acme <news@example.com>', subject: 'Please confirm your subscription', text: null },
   })
 

@@ -17,8 +17,8 @@ export const confirmationLimits = {
   /** From when the email was made. */
   linkMs: 7 * 86_400_000,
   /**
-   * How long a contact stays pending after the last email, or without one after it was added. Longer than a link holds,
-   * so that its page says that it is too old, and whoever is added again and again gets few emails.
+   * How long a contact stays pending after the last email, or without one after it was added. It is longer than a link
+   * holds: an expired link still finds its contact. A contact that is deleted and added again may get 5 emails again.
    */
   pendingMs: 30 * 86_400_000,
 } as const
