@@ -199,6 +199,7 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
         async () => {
           const { rows } = await sql<{ query: string }>`
             SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+              AND query LIKE '%count(*)::int AS count%'
           `.execute(db)
           for (const { query } of rows) waiting.add(query)
           expect(waiting.size).toBe(2)
