@@ -4,7 +4,8 @@ import type { Trx } from '../database/connection.ts'
 import type { AbTest } from '../database/tables/campaigns.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
-import { type GivenMarkup, markupOf, noMarkup } from '../templates/mjml.ts'
+import { markupOf, noMarkup } from '../templates/mjml.ts'
+import { faultsOfMarkup } from './message.ts'
 import { type CampaignFields, type CampaignKey, type CampaignRow, updateCampaign } from './queries.ts'
 import { contentOfTemplate, noTemplate, type VariantContent } from './variants.ts'
 
@@ -32,6 +33,7 @@ export async function readAbTest(
       faults.push({ path: `${place}.templateId`, message: 'must not be given beside content', isOfForm: false })
     }
     faults.push(...faultsOfMarkup(content, `${place}.content`))
+    // It will not be stored: its MJML need not be compiled.
     if (faults.length > 0) continue
     const markup = await markupOf(renderer, content, { path: `${place}.content` })
     contents.push({
@@ -45,12 +47,6 @@ export async function readAbTest(
   const usualHours = winnerBy === 'manual' ? null : abTestLimits.defaultHours
   const variants = written.variants.map(({ name, subject = null }) => ({ name, subject }))
   return { test: { share, winnerBy, hours: hours ?? usualHours, variants }, contents, faults }
-}
-
-/** Returns that HTML and MJML are both given. `path`: where they stand in the request. */
-export function faultsOfMarkup({ html, mjml }: GivenMarkup, path: string): EmailFault[] {
-  if (typeof html !== 'string' || typeof mjml !== 'string') return []
-  return [{ path: `${path}.mjml`, message: 'must not be given beside html', isOfForm: false }]
 }
 
 /** Where a variant stands in a campaign. */

@@ -24,7 +24,10 @@ type CheckMeans = {
 
 /** What must hold before a campaign is stored, and before it is sent. */
 export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
-  /** Returns the content, and the variants as they are sent now. Throws when the fields are not those of a campaign that can be sent. */
+  /**
+   * Returns the content, and the variants as they are sent now. Throws when the fields are not those of a campaign that
+   * can be sent.
+   */
   async function check(
     handle: Handle,
     accountId: string,

@@ -60,9 +60,11 @@ export async function databaseMs(handle: Handle): Promise<number> {
 const placesOfVariant = 100
 
 /**
- * The variant of a person in the A/B test of a campaign, as SQL: null when the person is in the rest. It depends
- * on the two ids only, so a person who is listed again gets the same variant. The first 48 bits of SHA-256 of the ids are
- * scaled to a number from 0 to 100 × variants. Numbers below share × variants are the test, where the variants alternate.
+ * Returns the SQL for the number of the variant that a person gets in the A/B test of a campaign. Null: the person is not
+ * in the test. It is computed from the ids of the campaign and the person alone, so it is the same each time.
+ *
+ * The first 48 bits of SHA-256 of both ids are scaled to a number from 0 to 100 × variants. A person whose number is below
+ * share × variants is in the test, and gets the variant number modulo variants.
  */
 function variantOf({ id, ab_test: test }: Listed): RawBuilder<number | null> {
   if (test === null) return sql`NULL::smallint`

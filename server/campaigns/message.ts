@@ -4,6 +4,7 @@ import type { Constants } from '../database/tables/campaigns.ts'
 import { type EmailFault, type ReadEmail, readEmail } from '../emails/validate-email.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { Rendered, TemplateContent, Variables } from '../rendering/renderer.ts'
+import { type GivenMarkup, hasBothMarkups, notBesideHtml } from '../templates/mjml.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
 /** Whom an email goes to. */
@@ -20,6 +21,11 @@ export type Person = Addressee & {
 /** What is written once for all. */
 export function contentOf({ subject, preheader, html, text }: TemplateContent): TemplateContent {
   return { subject, preheader, html, text }
+}
+
+/** Returns that HTML and MJML are both given. `path`: where they stand in the request. */
+export function faultsOfMarkup(given: GivenMarkup, path: string): EmailFault[] {
+  return hasBothMarkups(given) ? [{ path: `${path}.mjml`, message: notBesideHtml, isOfForm: false }] : []
 }
 
 type WrittenContent = TemplateContent & Pick<CampaignRow, 'mjml' | 'template_id'>

@@ -6,7 +6,7 @@ import { readMailbox } from '../message/mailbox.ts'
 import { brokenRule } from '../shared/errors.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
-import { type Markup, noMarkup } from '../templates/mjml.ts'
+import { hasBothMarkups, type Markup, noMarkup, notBesideHtml } from '../templates/mjml.ts'
 import { type PreviewedContent, previewOf } from '../templates/preview.ts'
 import { contentNow } from './content.ts'
 import { changed } from './fields.ts'
@@ -96,10 +96,9 @@ async function contentToShow(
 }
 
 /** Like `markupOf`; the preview compiles MJML itself, and says what is wrong with it. */
-function markupToShow({ html, mjml }: NonNullable<Unsaved['content']>): (before: Markup) => Markup {
-  if (typeof mjml === 'string' && typeof html === 'string') {
-    throw brokenRule('body.content.mjml', 'must not be given beside html')
-  }
+function markupToShow(given: NonNullable<Unsaved['content']>): (before: Markup) => Markup {
+  const { html, mjml } = given
+  if (hasBothMarkups(given)) throw brokenRule('body.content.mjml', notBesideHtml)
   if (typeof mjml === 'string') return () => ({ html: null, mjml })
   if (html !== undefined) return () => ({ ...noMarkup, html })
   return (before) => (mjml === null ? { ...before, mjml } : before)

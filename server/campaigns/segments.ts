@@ -15,7 +15,10 @@ export async function checkSegments(
   await segmentConditions(handle, accountId, { audienceId, ids })
 }
 
-/** Throws `segment_invalid` when a segment of a campaign is not one of its audience; none of the others is deleted before the transaction ends. */
+/**
+ * Locks the segments of a campaign, so that none is deleted before the transaction ends. Throws `segment_invalid` when one
+ * is not a segment of its audience.
+ */
 export async function holdSegmentsOf(
   trx: Trx,
   accountId: string,

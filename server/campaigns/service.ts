@@ -28,11 +28,11 @@ import { findProperties } from '../subscribers/properties.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
 import { markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
-import { faultsOfMarkup, readAbTest, type WrittenAbTest } from './ab-test.ts'
+import { readAbTest, type WrittenAbTest } from './ab-test.ts'
 import { createChecks } from './checks.ts'
 import { chooseWinner, numberOfVariant } from './choose-winner.ts'
 import { type Compiled, changed, changedAnyTime, fieldsOf, fieldsOfDuplicate } from './fields.ts'
-import { isSameContent } from './message.ts'
+import { faultsOfMarkup, isSameContent } from './message.ts'
 import { previewOfCampaign } from './preview.ts'
 import {
   type CampaignFields,

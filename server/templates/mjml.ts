@@ -8,6 +8,14 @@ export type Markup = { html: string | null; mjml: string | null }
 /** What a request gives: undefined leaves a field as it is. */
 export type GivenMarkup = { html?: string | null | undefined; mjml?: string | null | undefined }
 
+/** Why a request that has both is refused. */
+export const notBesideHtml = 'must not be given beside html'
+
+/** Whether a request has HTML and MJML, which take each other's place. */
+export function hasBothMarkups({ html, mjml }: GivenMarkup): boolean {
+  return typeof html === 'string' && typeof mjml === 'string'
+}
+
 /**
  * Returns the markup after a request: HTML takes the place of MJML, and MJML that of HTML. Without MJML, what it was
  * compiled to stays as HTML.
@@ -29,7 +37,7 @@ export async function markupOf(
       mjml: html === undefined && mjml === undefined ? before.mjml : null,
     })
   }
-  if (typeof html === 'string') throw brokenRule(`${path}.mjml`, 'must not be given beside html')
+  if (hasBothMarkups(given)) throw brokenRule(`${path}.mjml`, notBesideHtml)
   const compiled = await renderer.compileMjml(mjml)
   return () => ({ html: compiled.html, mjml })
 }
