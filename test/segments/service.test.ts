@@ -2,74 +2,28 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
-import { guardUsedSegment } from '../../server/campaigns/in-use.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { segmentConditions } from '../../server/segments/segment-conditions.ts'
-import { createSegmentService, type SegmentService } from '../../server/segments/service.ts'
+import type { SegmentService } from '../../server/segments/service.ts'
 import { clearDeletedProperties } from '../../server/subscribers/property-service.ts'
-import { untilSomebodyWaits } from '../support/locks.ts'
-import { patienceMs as testPatienceMs } from '../support/patience.ts'
 import { live } from '../support/scope.ts'
-import { insertSegmentPeople, type SegmentPerson } from '../support/segment-people.ts'
-import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
+import { refusal } from '../support/worlds/audiences.ts'
+import { createSegmentWorld, ofPlan, person, type SegmentWorld } from '../support/worlds/segments.ts'
 
-let world: World
+let world: SegmentWorld
 let segments: SegmentService
 
 beforeAll(async () => {
-  world = await createWorld()
-  const { db, account, properties, clock } = world
-  segments = createSegmentService({ clock, guardUsed: guardUsedSegment })
-  await properties.create(db, account, { key: 'plan', type: 'string' })
-  await properties.create(db, account, { key: 'seats', type: 'number' })
+  world = await createSegmentWorld()
+  ;({ segments } = world)
 })
 afterAll(() => world.end())
-
-let counter = 0
-const newAudience = async () =>
-  (await world.audiences.create(world.db, live(world.account), { name: `List ${++counter}` })).id
-
-function person(values: Partial<SegmentPerson> = {}): SegmentPerson {
-  return {
-    email: `person-${++counter}@example.com`,
-    firstName: null,
-    lastName: null,
-    subscriberStatus: 'active',
-    status: 'active',
-    createdAt: new Date(),
-    properties: {},
-    emails: [],
-    ...values,
-  }
-}
-
-function fill(audienceId: string, people: readonly SegmentPerson[]): Promise<string[]> {
-  return insertSegmentPeople(world.db, { accountId: world.account, audienceId }, people)
-}
-
-/** Puts many people without anything on a list. */
-async function fillMany(audienceId: string, count: number): Promise<void> {
-  const { db, account } = world
-  const prefix = `many-${++counter}-`
-  await sql`
-    WITH person AS (
-      INSERT INTO subscribers (id, account_id, email, email_key)
-      SELECT 'sub_' || ${prefix}::text || to_char(n, 'FM00000000'), ${account}, ${prefix}::text || n || '@example.com',
-        ${prefix}::text || n || '@example.com' FROM generate_series(1, ${count}::int) AS n
-      RETURNING id
-    )
-    INSERT INTO contacts (audience_id, subscriber_id, account_id, status)
-    SELECT ${audienceId}, id, ${account}, 'active' FROM person
-  `.execute(db)
-}
-
-const ofPlan = (value: string): SegmentCondition => ({ type: 'property', property: 'plan', operator: 'is', value })
 
 const everybody: SegmentCondition = { type: 'field', field: 'email', operator: 'exists', value: true }
 
 test('a segment is created, read, changed, listed and deleted', async () => {
   const { db, account } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const created = await segments.create(db, account, { audienceId, name: 'Payers', conditions: ofPlan('pro') })
   expect(created).toMatchObject({ audienceId, name: 'Payers', conditions: ofPlan('pro') })
   expect(await segments.get(db, account, created.id)).toEqual(created)
@@ -80,7 +34,7 @@ test('a segment is created, read, changed, listed and deleted', async () => {
   expect(changed).toMatchObject({ name: 'Free', conditions: ofPlan('free'), createdAt: created.createdAt })
   expect(changed.updatedAt > created.updatedAt).toBe(true)
 
-  const body = { audienceId: await newAudience(), name: 'Other', conditions: everybody }
+  const body = { audienceId: await world.newAudience(), name: 'Other', conditions: everybody }
   const other = await segments.create(db, account, body)
   const { data } = await segments.list(db, account, { limit: 2 })
   expect(data.map(({ id }) => id)).toEqual([other.id, created.id])
@@ -93,7 +47,7 @@ test('a segment is created, read, changed, listed and deleted', async () => {
 
 test('a segment is not there for another account, by any call', async () => {
   const { db, account, stranger } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const { id } = await segments.create(db, account, { audienceId, name: 'Ours', conditions: everybody })
   for (const call of [
     () => segments.get(db, stranger, id),
@@ -113,7 +67,7 @@ test('a segment is not there for another account, by any call', async () => {
 
 test('a segment is deleted with its audience', async () => {
   const { db, account, audiences } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const { id } = await segments.create(db, account, { audienceId, name: 'Gone', conditions: everybody })
   await audiences.delete(db, live(account), audienceId)
   expect(await refusal(segments.get(db, account, id))).toBe('not_found')
@@ -121,7 +75,7 @@ test('a segment is deleted with its audience', async () => {
 
 test('a segment is not made of an audience that is being deleted', async () => {
   const { db, account, audiences } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const { outcome } = await inTransaction(db, async (trx) => {
     await audiences.delete(trx, live(account), audienceId)
     const body = { audienceId, name: 'Late', conditions: everybody }
@@ -148,7 +102,7 @@ test.each<[SegmentCondition, string, RegExp]>([
   [{ type: 'field', field: 'createdAt', operator: 'in_last_days', value: 3_651 }, '.value', /from 1 to 3650/],
 ])('a segment with %j is refused, and told where', async (condition, place, message) => {
   const { db, account } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const conditions: SegmentCondition = { type: 'not', condition: { type: 'or', conditions: [everybody, condition] } }
   const body = { audienceId, name: 'Faulty', conditions }
   const { id } = await segments.create(db, account, { ...body, conditions: everybody })
@@ -166,14 +120,14 @@ test.each<[SegmentCondition, string, RegExp]>([
 
 test('the people of a segment are shown by pages, newest first, and counted', async () => {
   const { db, account } = world
-  const audienceId = await newAudience()
-  const ids = await fill(audienceId, [
+  const audienceId = await world.newAudience()
+  const ids = await world.fill(audienceId, [
     ...Array.from({ length: 5 }, () => person({ properties: { plan: 'pro', gone: 1 } })),
     person({ properties: { plan: 'free' } }),
     person(),
   ])
   // On another list.
-  await fill(await newAudience(), [person({ properties: { plan: 'pro' } })])
+  await world.fill(await world.newAudience(), [person({ properties: { plan: 'pro' } })])
   const { id } = await segments.create(db, account, { audienceId, name: 'Payers', conditions: ofPlan('pro') })
 
   const seen: string[] = []
@@ -196,9 +150,9 @@ test('the people of a segment are shown by pages, newest first, and counted', as
 
 test('the people of a segment of an audience in which few match are looked for 10,000 at a time', async () => {
   const { db, account } = world
-  const audienceId = await newAudience()
-  const [first] = await fill(audienceId, [person({ properties: { plan: 'rare' } })])
-  await fillMany(audienceId, 10_500)
+  const audienceId = await world.newAudience()
+  const [first] = await world.fill(audienceId, [person({ properties: { plan: 'rare' } })])
+  await world.fillMany(audienceId, 10_500)
   const { id } = await segments.create(db, account, { audienceId, name: 'Rare', conditions: ofPlan('rare') })
   const page = await segments.contacts(db, account, id, { limit: 10 })
   expect(page).toEqual({ data: [], nextCursor: expect.any(String) })
@@ -216,76 +170,6 @@ test('the people of a segment of an audience in which few match are looked for 1
   expect(nextCursor).toBe(null)
 })
 
-test('the people of a segment are estimated from a sample where an exact count takes too long', async () => {
-  const { db, account, clock } = world
-  const audienceId = await newAudience()
-  await fillMany(audienceId, 4_000)
-  await sql`
-      UPDATE subscribers SET properties = '{"plan": "pro"}'
-      WHERE id IN (SELECT subscriber_id FROM contacts WHERE audience_id = ${audienceId} ORDER BY subscriber_id LIMIT 1000)
-    `.execute(db)
-  const { id } = await segments.create(db, account, { audienceId, name: 'A quarter', conditions: ofPlan('pro') })
-  const estimating = createSegmentService({
-    clock,
-    countLimits: { exactMs: 0, sample: 1_000 },
-    guardUsed: guardUsedSegment,
-  })
-  const estimate = await estimating.count(db, account, id)
-  expect(estimate.isEstimate).toBe(true)
-  // Five standard deviations.
-  expect(Math.abs(estimate.count - 1_000)).toBeLessThan(5 * 4_000 * Math.sqrt((0.25 * 0.75) / 1_000))
-  expect(estimate.count).not.toBe(1_000)
-  expect(await estimating.count(db, account, id)).toEqual(estimate)
-  // A sample of all is exact.
-  const all = createSegmentService({ clock, countLimits: { exactMs: 0, sample: 10_000 }, guardUsed: guardUsedSegment })
-  expect(await all.count(db, account, id)).toEqual({ count: 1_000, isEstimate: true })
-  // Of an audience that is too large to be read as a whole, the planner knows the size.
-  await sql`ANALYZE contacts`.execute(db)
-  const large = createSegmentService({
-    clock,
-    countLimits: { exactMs: 0, sample: 10_000, scanned: 2_000 },
-    guardUsed: guardUsedSegment,
-  })
-  const { count } = await large.count(db, account, id)
-  // All of the first 1,000 of 2,000 that were looked at match.
-  expect(count).toBeGreaterThan(1_500)
-  expect(count).toBeLessThan(2_500)
-})
-
-test('the people of a segment are estimated when the time limit ends an exact count, which leaves the connection as it was', async () => {
-  const { db, account, clock } = world
-  const audienceId = await newAudience()
-  await fillMany(audienceId, 20_000)
-  // A millisecond is not enough to look at 20,000 people.
-  const hurried = createSegmentService({ clock, countLimits: { exactMs: 1 }, guardUsed: guardUsedSegment })
-  const preview = await hurried.preview(db, account, { audienceId, conditions: ofPlan('pro') })
-  expect(preview).toMatchObject({ count: 0, isEstimate: true })
-  const { rows } = await sql<{ limit: string }>`SELECT current_setting('statement_timeout') AS limit`.execute(db)
-  expect(rows).toEqual([{ limit: '0' }])
-})
-
-test('the people of a segment are counted one count after the other, for at most so long', async () => {
-  const { db, account, clock } = world
-  const audienceId = await newAudience()
-  await fill(audienceId, [person({ properties: { plan: 'pro' } })])
-  const limited = createSegmentService({
-    clock,
-    countLimits: { patienceMs: 20, exactMs: testPatienceMs },
-    guardUsed: guardUsedSegment,
-  })
-  const { id } = await limited.create(db, account, { audienceId, name: 'Held', conditions: ofPlan('pro') })
-  const { first } = await inTransaction(db, async (trx) => {
-    // Holds up what reads contacts.
-    await sql`LOCK TABLE contacts IN ACCESS EXCLUSIVE MODE`.execute(trx)
-    const first = limited.count(db, account, id)
-    await untilSomebodyWaits(db, 'contacts')
-    expect(await refusal(limited.count(db, account, id))).toBe('unavailable')
-    return { first }
-  })
-  expect(await first).toMatchObject({ count: 1 })
-  expect(await limited.count(db, account, id)).toMatchObject({ count: 1 })
-})
-
 async function exported(id: string): Promise<string[]> {
   let text = ''
   for await (const piece of await segments.exportCsv(world.db, world.account, id)) text += piece
@@ -294,11 +178,16 @@ async function exported(id: string): Promise<string[]> {
 
 test('an export has those who match, oldest subscribers first, however many contacts lie between', async () => {
   const { db, account } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const values = { firstName: '=1+1', properties: { plan: 'pro', seats: -5 } }
-  await fill(audienceId, [person({ email: 'first@example.com', ...values }), person({ properties: { plan: 'no' } })])
-  await fillMany(audienceId, 2_500)
-  await fill(audienceId, [person({ email: 'last@example.com', status: 'unsubscribed', properties: { plan: 'pro' } })])
+  await world.fill(audienceId, [
+    person({ email: 'first@example.com', ...values }),
+    person({ properties: { plan: 'no' } }),
+  ])
+  await world.fillMany(audienceId, 2_500)
+  await world.fill(audienceId, [
+    person({ email: 'last@example.com', status: 'unsubscribed', properties: { plan: 'pro' } }),
+  ])
   const { id } = await segments.create(db, account, { audienceId, name: 'Payers', conditions: ofPlan('pro') })
   const [head, ...rows] = await exported(id)
   expect(head).toBe('email,first_name,last_name,status,created_at,plan,seats')
@@ -316,24 +205,24 @@ test('an export has those who match, oldest subscribers first, however many cont
 })
 
 test('an export of nobody has a head alone', async () => {
-  const audienceId = await newAudience()
-  await fillMany(audienceId, 10)
+  const audienceId = await world.newAudience()
+  await world.fillMany(audienceId, 10)
   const conditions = ofPlan('nobody')
   const { id } = await segments.create(world.db, world.account, { audienceId, name: 'None', conditions })
   expect(await exported(id)).toEqual(['email,first_name,last_name,status,created_at,plan,seats', ''])
 })
 
 test('an export is refused for a segment of another account', async () => {
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const { id } = await segments.create(world.db, world.account, { audienceId, name: 'Ours', conditions: everybody })
   expect(await refusal(segments.exportCsv(world.db, world.stranger, id))).toBe('not_found')
 })
 
 test('a segment whose property was deleted matches nobody and says why, until its conditions are changed', async () => {
   const { db, account, properties } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   await properties.create(db, account, { key: 'color', type: 'string' })
-  await fill(audienceId, [person(), person()])
+  await world.fill(audienceId, [person(), person()])
   const condition: SegmentCondition = { type: 'property', property: 'color', operator: 'is_not', value: 'red' }
   const conditions: SegmentCondition = { type: 'and', conditions: [everybody, condition] }
   const { id } = await segments.create(db, account, { audienceId, name: 'Not red', conditions })
@@ -355,7 +244,7 @@ test('a segment whose property was deleted matches nobody and says why, until it
 
 test('a segment whose property was deleted is of no use either where the property has another type now', async () => {
   const { db, account, properties } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   await properties.create(db, account, { key: 'size', type: 'string' })
   const condition: SegmentCondition = { type: 'property', property: 'size', operator: 'contains', value: 'x' }
   const { id } = await segments.create(db, account, { audienceId, name: 'Large', conditions: condition })
@@ -377,9 +266,9 @@ async function idsOf(audienceId: string, segmentIds: readonly string[]): Promise
 
 test('the conditions for a campaign hold for the people of each segment, each once', async () => {
   const { db, account } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const plans = ['pro', 'free', 'team']
-  const ids = await fill(
+  const ids = await world.fill(
     audienceId,
     plans.map((plan) => person({ properties: { plan }, firstName: plan === 'team' ? null : 'Ada' })),
   )
@@ -394,14 +283,14 @@ test('the conditions for a campaign hold for the people of each segment, each on
 
 test('the conditions for a campaign are refused for a segment that is not there, or of another audience or account', async () => {
   const { db, account, stranger } = world
-  const audienceId = await newAudience()
+  const audienceId = await world.newAudience()
   const { id } = await segments.create(db, account, { audienceId, name: 'Ours', conditions: everybody })
   const unknown = exampleId('segment')
   await expect(segmentConditions(db, account, { audienceId, ids: [id, unknown] })).rejects.toMatchObject({
     code: 'segment_invalid',
     message: expect.stringContaining(unknown),
   })
-  expect(await refusal(segmentConditions(db, account, { audienceId: await newAudience(), ids: [id] }))).toBe(
+  expect(await refusal(segmentConditions(db, account, { audienceId: await world.newAudience(), ids: [id] }))).toBe(
     'segment_invalid',
   )
   expect(await refusal(segmentConditions(db, stranger, { audienceId, ids: [id] }))).toBe('segment_invalid')
