@@ -77,7 +77,7 @@ const maxLinkText = 300
 /** Returns why a link looks like one of a fraud, or leads nowhere. Null: it is well. */
 function faultOfLink(href: string, text: string): string | null {
   const target = href.trim()
-  if (target === '' || target === '#') return 'A link leads nowhere.'
+  if (target === '' || target === '#') return 'A link leads nowhere: give it an address, or its Liquid a value.'
   const url = URL.parse(target)
   if (url === null) return `"${shown(target)}" is no link: it needs its https:// too.`
   if (url.protocol === 'mailto:' || url.protocol === 'tel:' || url.protocol === 'sms:') return null

@@ -129,9 +129,9 @@ describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, 
     await context.close()
   })
 
-  test('a block that is wrong says so where it stands', async () => {
+  test('a block that is wrong says so where it stands, and so does a message without any', async () => {
     const opened = await world.openScreen(`templates/${await add()}`)
-    const { main, context } = opened
+    const { page, main, context } = opened
     await toBlocks(opened)
     const heading = main.getByRole('listitem', { name: 'Heading, 1 of 3' })
     await heading.getByLabel('Text').fill('Hello {% if firstName %}')
@@ -139,6 +139,18 @@ describeInBrowser('a message of blocks in the dashboard', { timeout: 120_000 }, 
     expect(await main.getByRole('listitem').getByRole('alert').count()).toBe(1)
     await heading.getByLabel('Text').fill('Hello')
     await heading.getByRole('alert').waitFor({ state: 'detached' })
+    await main.getByRole('button', { name: 'Add block' }).click()
+    await page.getByRole('menuitem', { name: 'Image' }).click()
+    const image = main.getByRole('listitem', { name: 'Image, 4 of 4' })
+    await image.getByText('Is needed: without an address').waitFor()
+    await image.getByLabel('Address of the image').fill('https://shop.test/a.png')
+    await image.getByText('Is needed: without an address').waitFor({ state: 'detached' })
+    for (const left of [3, 2, 1, 0]) {
+      await main.getByRole('button', { name: 'Remove: ' }).first().click()
+      await expect.poll(() => main.locator('.blocks > li').count()).toBe(left)
+    }
+    await main.getByText('There is no block yet').waitFor()
+    await main.locator('button:focus', { hasText: 'Add block' }).waitFor()
     await context.close()
   })
 

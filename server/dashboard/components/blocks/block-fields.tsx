@@ -6,12 +6,17 @@ type Props = { block: Block; onChange: (block: Block) => void; isReadOnly: boole
 
 /** What can be written in a block. */
 export function BlockFields({ block, onChange, isReadOnly }: Props) {
-  const line = (label: string, name: string, of: { value: string; description?: string; isNumber?: boolean }) => (
+  const line = (
+    label: string,
+    name: string,
+    of: { value: string; description?: string; isNumber?: boolean; error?: string | false },
+  ) => (
     <LineInput
       label={label}
       value={of.value}
       readOnly={isReadOnly}
       {...(of.description !== undefined && { description: of.description })}
+      error={of.error || null}
       {...(of.isNumber && { inputMode: 'numeric', maxLength: 4 })}
       onChange={({ currentTarget: { value } }) =>
         onChange({ ...block, [name]: of.isNumber ? value.replace(/\D/g, '') : value })
@@ -64,7 +69,8 @@ export function BlockFields({ block, onChange, isReadOnly }: Props) {
         <>
           {line('Address of the image', 'src', {
             value: block.src,
-            description: 'https: where mail programs load it.',
+            description: 'Where mail programs load it from, by https.',
+            error: block.src === '' && 'Is needed: without an address there is no image',
           })}
           {line('Description', 'alt', { value: block.alt, description: 'Shown and read aloud in place of the image.' })}
           {line('Leads to', 'href', { value: block.href, description: 'May be empty.' })}

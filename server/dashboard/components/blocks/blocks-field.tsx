@@ -140,6 +140,7 @@ function Blocks({ message, onChange, faults, isReadOnly }: BlocksProps) {
   return (
     <Stack gap="xs" mt="xs" ref={whole}>
       <Faults of={faultsAt(undefined)} />
+      {blocks.length === 0 && <Text c="dimmed">There is no block yet: the message is empty.</Text>}
       <ol className="blocks">
         {blocks.map(({ key, block }, index) => {
           const name = `${labels[block.kind]}, ${index + 1} of ${blocks.length}`
