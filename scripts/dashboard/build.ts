@@ -81,7 +81,7 @@ function removeLeftOvers(): void {
   }
 }
 
-/** Stands by itself: where the image is built, there is nothing of the service but the dashboard. */
+/** Not imported from `server/lib`: the image is built from the files of the dashboard alone. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -96,7 +96,7 @@ export async function deleteSegment(trx: Trx, accountId: string, id: string): Pr
   await trx.deleteFrom('segments').where('account_id', '=', accountId).where('id', '=', id).execute()
 }
 
-/** Has the segments of an audience among `ids` stay until the transaction ends. Returns the ids of those there are. */
+/** Locks those segments of an audience that are among `ids`, so that none is deleted meanwhile. Returns their ids. */
 export async function holdSegmentsOf(
   trx: Trx,
   accountId: string,

@@ -22,7 +22,7 @@ export async function missingSegments(
   return ids.filter((id) => !found.has(id))
 }
 
-/** As `missingSegments`; those that are there are not deleted before the transaction ends. */
+/** Like `missingSegments`. Locks the others, so that none is deleted before the transaction ends. */
 export async function holdSegments(
   trx: Trx,
   accountId: string,

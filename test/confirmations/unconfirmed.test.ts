@@ -74,7 +74,7 @@ test('a contact that is being changed is passed over, and stays where that confi
   await inTransaction(db, async (trx) => {
     await lockContact(trx, account, confirms)
     await contacts.update(trx, live, confirms, { status: 'active' })
-    // It waits for nobody: this would not end before the transaction does.
+    // It does not wait for the lock. If it did, this test would time out: the lock is held until this function returns.
     expect(await clear()).toBe(1)
   })
   expect(await clear()).toBe(0)

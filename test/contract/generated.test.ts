@@ -17,7 +17,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 /** The same requests in every run: a failure can be had again. */
 const seed = 20_260_301
 const numRuns = 15
-/** A fault is told while the test has time left, as small as it could be made until then. */
+/** Ends the search for a smaller counterexample before the test times out, so that the counterexample is reported. */
 const untilTold = { interruptAfterTimeLimit: 1.5 * patienceMs, markInterruptAsFailure: true }
 
 let service: TestService

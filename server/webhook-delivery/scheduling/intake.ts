@@ -13,7 +13,7 @@ export type KindLimit = EventKind & { max: number }
 export type Reservation = Disposable & {
   /** Read only events with higher ids. */
   readonly after: string
-  /** For each kind of which events were left for later: how many there is room for. The fan-out reads no more of it. */
+  /** Of kinds that had events left for later. The fan-out reads at most `max` of such a kind: there is no room for more. */
   readonly limits: readonly KindLimit[]
   /**
    * Returns where the deliveries of an event should go. `hand`: all of them into memory, and room for them is reserved.
