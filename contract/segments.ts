@@ -55,7 +55,7 @@ const countFields = {
   count: z.int().min(0).meta({ description: 'How many contacts match.' }),
   isEstimate: z.boolean().meta({
     description:
-      'Whether `count` is an estimate from a sample, because counting took too long. It is then the same each time until something changes.',
+      'Whether `count` is an estimate from a sample, because the audience is large or counting took too long. It is then the same each time until something changes.',
   }),
 }
 

@@ -46,6 +46,7 @@ import * as importTopics from './migrations/0039-import-topics.ts'
 import * as campaignAbTests from './migrations/0040-campaign-ab-tests.ts'
 import * as variantTemplates from './migrations/0041-variant-templates.ts'
 import * as unconfirmedContacts from './migrations/0042-unconfirmed-contacts.ts'
+import * as contactSamples from './migrations/0043-contact-samples.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -93,6 +94,7 @@ export const migrations: Migrations = {
   '0040-campaign-ab-tests': campaignAbTests,
   '0041-variant-templates': variantTemplates,
   '0042-unconfirmed-contacts': unconfirmedContacts,
+  '0043-contact-samples': contactSamples,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -57,6 +57,21 @@ export function compileCondition(condition: SegmentCondition, options: CompileOp
   }
 }
 
+/** Returns whether conditions read no column but `c.status`. */
+export function isOfStatusAlone(condition: SegmentCondition): boolean {
+  switch (condition.type) {
+    case 'and':
+    case 'or':
+      return condition.conditions.every(isOfStatusAlone)
+    case 'not':
+      return isOfStatusAlone(condition.condition)
+    case 'field':
+      return condition.field === 'status'
+    default:
+      return false
+  }
+}
+
 type PropertyComparison = { key: string; type: PropertyType; operator: Operator; value: ConditionValue }
 
 function ofProperty({ key, type, operator, value }: PropertyComparison, at: Date): RawBuilder<boolean> {

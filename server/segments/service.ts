@@ -19,6 +19,7 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
+import { isOfStatusAlone } from './compile.ts'
 import {
   deleteSegment,
   findSegment,
@@ -78,7 +79,12 @@ export function createSegmentService({ clock, guardUsed, countLimits }: Dependen
   async function matchOf(handle: Handle, accountId: string, id: string) {
     const segment = await segmentOf(handle, accountId, id)
     const condition = await storedCondition(handle, accountId, { segment, at: clock.now() })
-    return { accountId, audienceId: segment.audience_id, condition }
+    return {
+      accountId,
+      audienceId: segment.audience_id,
+      condition,
+      isOfStatusAlone: isOfStatusAlone(segment.conditions),
+    }
   }
 
   return {
@@ -130,7 +136,7 @@ export function createSegmentService({ clock, guardUsed, countLimits }: Dependen
     },
     async preview(handle, accountId, { audienceId, conditions }) {
       const condition = await givenCondition(handle, accountId, { conditions, at: clock.now() })
-      const match = { accountId, audienceId, condition }
+      const match = { accountId, audienceId, condition, isOfStatusAlone: isOfStatusAlone(conditions) }
       if (!(await isAudience(handle, accountId, audienceId))) throw noAudience(audienceId)
       const counted = await countMatching(handle, match)
       const { data } = await listMatching(handle, { ...match, limit: previewSize })

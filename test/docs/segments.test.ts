@@ -47,13 +47,16 @@ test('conditions have the limits they have', () => {
 })
 
 test('counts have the limits they have', () => {
-  const { exactMs, estimateMs, sample, atOnce, patienceMs } = usualCountLimits
+  const { exactUpTo, exactMs, estimateMs, sample, atOnce, patienceMs } = usualCountLimits
   const costs = unwrapped(guide.section('What it costs'))
   expect(costs).toContain(`less than ${exactMs / 1_000} seconds`)
-  expect(costs).toContain(`about ${written(sample)} contacts`)
+  expect(costs).toContain(`an audience of up to about ${written(exactUpTo)} contacts`)
+  expect(costs).toContain(`${written(sample)} contacts at most, chosen`)
   expect(costs).toContain(
     `${atOnce} at once for all accounts. One that waits longer than ${patienceMs / 1_000} seconds`,
   )
   expect(limits).toContain(`one at a time for each account and ${atOnce} for all in each process; a request waits`)
-  expect(limits).toContain(`an exact count takes ${exactMs / 1_000} s at most, an estimate ${estimateMs / 1_000} s`)
+  expect(limits).toContain(
+    `an exact count takes ${exactMs / 1_000} s at most, in an audience of about ${written(exactUpTo)} contacts at most; an estimate takes ${estimateMs / 1_000} s`,
+  )
 })

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { PropertyType } from '../../contract/contact-properties.ts'
 import type { Mode } from '../../contract/mode.ts'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
@@ -122,6 +123,29 @@ function compares(
     default:
       throw new Error(`the evaluator does not know ${operator}`)
   }
+}
+
+let manyCounter = 0
+
+/** Puts many people without anything on a list. Returns their ids, in order. */
+export async function insertManyContacts(
+  db: Db,
+  { accountId, audienceId }: { accountId: string; audienceId: string },
+  count: number,
+): Promise<string[]> {
+  const prefix = `many-${++manyCounter}-`
+  const ids = Array.from({ length: count }, () => newId('subscriber', new Date()))
+  await sql`
+    WITH person AS (
+      INSERT INTO subscribers (id, account_id, email, email_key)
+      SELECT id, ${accountId}, ${prefix}::text || n || '@example.com', ${prefix}::text || n || '@example.com'
+      FROM unnest(${ids}::text[]) WITH ORDINALITY AS i (id, n)
+      RETURNING id
+    )
+    INSERT INTO contacts (audience_id, subscriber_id, account_id, status)
+    SELECT ${audienceId}, id, ${accountId}, 'active' FROM person
+  `.execute(db)
+  return ids
 }
 
 /** Puts people on a list, with what happened to emails to them. Returns the id of each. */

@@ -142,7 +142,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     costs: [],
     notes: [
       `${formatNumber(count)} contacts with three properties, of whom half got a campaign; a third of those opened it, a tenth clicked.`,
-      'An estimate is marked in the answer. It is made where an exact count would take longer than 1.5 s.',
+      'An estimate is marked in the answer. It is made of a sample, where the audience is larger than 200,000 contacts and the conditions are about more than the status.',
       'Each segment: p50 and p95 of the large audience in ms | p50 of the small one.',
       ...compared.map(lineOf),
     ],

@@ -1,10 +1,9 @@
-import { sql } from 'kysely'
 import type { SegmentCondition } from '../../../contract/segment-conditions.ts'
 import type { CountLimits } from '../../../server/audiences/matching-contacts.ts'
 import { guardUsedSegment } from '../../../server/campaigns/in-use.ts'
 import { createSegmentService } from '../../../server/segments/service.ts'
 import { live } from '../scope.ts'
-import { insertSegmentPeople, type SegmentPerson } from '../segment-people.ts'
+import { insertManyContacts, insertSegmentPeople, type SegmentPerson } from '../segment-people.ts'
 import { createWorld } from './audiences.ts'
 
 export type SegmentWorld = Awaited<ReturnType<typeof createSegmentWorld>>
@@ -32,19 +31,9 @@ export async function createSegmentWorld() {
     fill(audienceId: string, people: readonly SegmentPerson[]): Promise<string[]> {
       return insertSegmentPeople(db, { accountId: account, audienceId }, people)
     },
-    /** Puts many people without anything on a list. */
-    async fillMany(audienceId: string, count: number): Promise<void> {
-      const prefix = `many-${++counter}-`
-      await sql`
-        WITH person AS (
-          INSERT INTO subscribers (id, account_id, email, email_key)
-          SELECT 'sub_' || ${prefix}::text || to_char(n, 'FM00000000'), ${account}, ${prefix}::text || n || '@example.com',
-            ${prefix}::text || n || '@example.com' FROM generate_series(1, ${count}::int) AS n
-          RETURNING id
-        )
-        INSERT INTO contacts (audience_id, subscriber_id, account_id, status)
-        SELECT ${audienceId}, id, ${account}, 'active' FROM person
-      `.execute(db)
+    /** Puts many people without anything on a list. Returns their ids, in order. */
+    fillMany(audienceId: string, count: number): Promise<string[]> {
+      return insertManyContacts(db, { accountId: account, audienceId }, count)
     },
   }
 }

@@ -82,7 +82,7 @@ function Count({ of: { count, isEstimate } }: { of: Preview }) {
   return (
     <>
       <strong>{isEstimate ? `About ${people}` : people}</strong>
-      {isEstimate && <span className="dimmed"> Estimated from a sample of 10,000 contacts.</span>}
+      {isEstimate && <span className="dimmed"> Estimated from a sample of the contacts.</span>}
     </>
   )
 }
