@@ -287,7 +287,7 @@ export const campaigns = c.router({
     path: '/v1/campaigns/:id/render',
     summary: 'Render a campaign',
     description:
-      'Renders the message for one person, and says what is not good about it. Content in the request takes the place of that of the campaign. Stores and sends nothing; the links to unsubscribe are samples.',
+      'Renders the message for one person, and says what is not good about it. Content in the request takes the place of that of the campaign. Stores and sends nothing; `unsubscribeUrl`, `preferencesUrl` and `webUrl` are samples, which lead to `example.com`.',
     pathParams: idParam,
     body: renderCampaign,
     ...outcome(

@@ -340,7 +340,7 @@ export const templates = c.router({
     path: '/v1/templates/:id/render',
     summary: 'Render a template',
     description:
-      'Renders the draft or the published version, and says what is not good about it. Stores and sends nothing.',
+      'Renders the draft or the published version, and says what is not good about it. Variables that are not given have samples: their fallback, or a value of their type. So have `unsubscribeUrl`, `preferencesUrl` and `webUrl`, which a campaign gives: links to `example.com`. Stores and sends nothing.',
     pathParams: idParam,
     body: renderTemplate,
     ...outcome(

@@ -8,6 +8,7 @@ import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
 import { hasBothMarkups, type Markup, noMarkup, notBesideHtml } from '../templates/mjml.ts'
 import { type PreviewedContent, previewOf } from '../templates/preview.ts'
+import { sampleLinks } from '../templates/variables.ts'
 import { contentNow } from './content.ts'
 import { changed } from './fields.ts'
 import { contentOf, variablesOf } from './message.ts'
@@ -23,11 +24,6 @@ type Means = {
 
 /** Who stands in a message for nobody in particular. */
 const sample = { id: null, email: 'ada@example.org', first_name: 'Ada', last_name: 'Lovelace', properties: {} }
-
-/** Real links would unsubscribe the person whom the message is shown for. */
-const sampleUnsubscribeUrl = 'https://example.com/unsubscribe'
-/** There is no email yet whose message could be read. */
-const sampleWebUrl = 'https://example.com/message'
 
 /**
  * Renders a campaign, or content that is not stored, for one person. Throws `rule_violation` for a person that does not
@@ -51,8 +47,7 @@ export async function previewOfCampaign(
     {
       campaign: { ...row, variables: constants, constants: null },
       accountName: await findAccountName(handle, accountId),
-      unsubscribeUrl: sampleUnsubscribeUrl,
-      webUrl: sampleWebUrl,
+      ...sampleLinks,
     },
   )
   const preview = await previewOf(renderer, content, values)

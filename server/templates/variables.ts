@@ -73,7 +73,17 @@ export function readValues(
   return { values, faults }
 }
 
-/** Returns a value for each declared variable that a preview is not given: its fallback, or one of its type. */
+/** Links that a campaign makes for each person, as previews show them: a real one would unsubscribe somebody. */
+export const sampleLinks: Readonly<Record<'unsubscribeUrl' | 'preferencesUrl' | 'webUrl', string>> = {
+  unsubscribeUrl: 'https://example.com/unsubscribe',
+  preferencesUrl: 'https://example.com/unsubscribe/preferences',
+  webUrl: 'https://example.com/message',
+}
+
+/**
+ * Returns the values of a preview that are not given: `sampleLinks`, and for each declared variable its fallback, or one
+ * of its type.
+ */
 export function sampleValues(declared: readonly TemplateVariable[]): Record<string, unknown> {
   const samples: Record<Type, unknown> = {
     string: 'Sample',
@@ -83,5 +93,7 @@ export function sampleValues(declared: readonly TemplateVariable[]): Record<stri
     list: [],
     object: {},
   }
-  return Object.fromEntries(declared.map(({ name, type, fallback }) => [name, fallback ?? samples[type]]))
+  const links = new Map<string, unknown>(Object.entries(sampleLinks))
+  const values = declared.map(({ name, type, fallback }) => [name, fallback ?? links.get(name) ?? samples[type]])
+  return { ...sampleLinks, ...Object.fromEntries(values) }
 }

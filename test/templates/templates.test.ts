@@ -146,18 +146,36 @@ const render = (id: string, json: Record<string, unknown> = {}) =>
   client.send('POST', `/v1/templates/${id}/render`, { json })
 
 test('a preview has values for variables that are not given, and makes the text', async () => {
-  const id = await created({ html: `${welcome.html}{{ unsubscribeUrl }}` })
+  const id = await created({ html: `${welcome.html}<!-- unsubscribeUrl -->` })
   expect((await render(id)).body).toEqual({
     subject: 'Welcome, there',
-    html: '<p>Hello there, you have 1</p>',
+    html: '<p>Hello there, you have 1</p><!-- unsubscribeUrl -->',
     text: 'Hello there, you have 1',
     errors: [],
     checks: [],
   })
   expect((await render(id, { variables: { firstName: '<Ada>' } })).body).toMatchObject({
     subject: 'Welcome, <Ada>',
-    html: '<p>Hello &lt;Ada&gt;, you have 1</p>',
+    html: expect.stringContaining('<p>Hello &lt;Ada&gt;, you have 1</p>'),
   })
+})
+
+test('a preview of a template has sample links in place of those of a campaign, unless others are given', async () => {
+  const names = ['unsubscribeUrl', 'preferencesUrl', 'webUrl']
+  const html = names.map((name) => `<a href="{{ ${name} }}">{{ ${name} }}</a>`).join('')
+  const linksTo = (...links: string[]) => links.map((link) => `<a href="${link}">${link}</a>`).join('')
+  const [unsubscribe, web] = ['https://example.com/unsubscribe', 'https://example.com/message']
+  const samples = linksTo(unsubscribe, `${unsubscribe}/preferences`, web)
+  // A campaign gives them also where they are declared.
+  for (const variables of [[], names.map((name) => ({ name, type: 'string', required: true }))]) {
+    const { body } = await render(await created({ html, variables }))
+    expect(body).toMatchObject({ html: samples, checks: [] })
+  }
+  const fallback = 'https://shop.test/leave'
+  const id = await published({ html, variables: [{ name: 'unsubscribeUrl', type: 'string', fallback }] })
+  const given = { version: 'published', variables: { webUrl: 'https://shop.test/web' } }
+  const expected = linksTo(fallback, `${unsubscribe}/preferences`, given.variables.webUrl)
+  expect((await render(id, given)).body).toMatchObject({ html: expected, checks: [] })
 })
 
 test('a preview shows the draft, or the published version', async () => {

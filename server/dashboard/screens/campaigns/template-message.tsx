@@ -23,7 +23,6 @@ export function TemplateMessage({ templateId, name, variables, subject = null }:
     contact: { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' },
     campaign: { name },
     account: { name: account.name },
-    unsubscribeUrl: 'https://example.com/unsubscribe',
   }
   const operation = 'POST /v1/templates/:id/render'
   const { data, error, refetch } = useQuery<Result<typeof operation>, ApiError>({
