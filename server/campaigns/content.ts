@@ -17,11 +17,13 @@ export type CampaignContent = TemplateContent & { template_version: number | nul
 /**
  * Returns the content of a campaign: its own, or that of the published version of its template, and what is wrong with
  * it, for people. Paths are those of the request. Throws `template_not_found`.
+ *
+ * @param options.templatePath Where the error says that the template stands.
  */
 export async function contentNow(
   handle: Handle,
   accountId: string,
-  { fields, now }: { fields: CampaignFields; now: Date },
+  { fields, templatePath = 'body.templateId', now }: { fields: CampaignFields; templatePath?: string; now: Date },
 ): Promise<{ content: CampaignContent; faults: EmailFault[] }> {
   const faults = faultsOfVariables(fields.variables)
   if (fields.template_id === null) {
@@ -29,7 +31,7 @@ export async function contentNow(
     const content = { subject, preheader, html, text, template_version: null, constants: variables }
     return { content, faults: [...faults, ...(await faultsOfEmail(fields, now))] }
   }
-  const version = await publishedTemplate(handle, accountId, { id: fields.template_id, path: 'body.templateId' })
+  const version = await publishedTemplate(handle, accountId, { id: fields.template_id, path: templatePath })
   const { preheader, html, text } = version
   const subject = fields.has_own_subject ? fields.subject : version.subject
   const { values, faults: ofValues } = readTemplateValues(version, fields.variables)

@@ -12,6 +12,7 @@ import { sampleLinks } from '../templates/variables.ts'
 import { contentNow } from './content.ts'
 import { changed } from './fields.ts'
 import { contentOf, variablesOf } from './message.ts'
+import type { ShownCampaign } from './named-variant.ts'
 import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 import { refusalOf } from './test-messages.ts'
 
@@ -28,18 +29,16 @@ const sample = { id: null, email: 'ada@example.org', first_name: 'Ada', last_nam
 /**
  * Renders a campaign, or content that is not stored, for one person. Throws `rule_violation` for a person that does not
  * exist and for content that no campaign may have, and `template_not_found`.
- *
- * @param row As the variant that is rendered: see `asVariant`.
  */
 export async function previewOfCampaign(
   { handle, renderer, lacksDmarc, now }: Means,
-  row: CampaignRow,
+  { row, templatePath }: ShownCampaign,
   { subscriberId, variant: _, ...unsaved }: RenderCampaign,
 ): Promise<TemplatePreview> {
   const { account_id: accountId } = row
   const person = subscriberId === undefined ? sample : await findPerson(handle, accountId, subscriberId)
   if (person === undefined) throw brokenRule('body.subscriberId', 'must be a subscriber of the account')
-  const { content, constants, errors } = await contentToShow(handle, row, { unsaved, now })
+  const { content, constants, errors } = await contentToShow(handle, row, { unsaved, templatePath, now })
   const { id, email, first_name: firstName, last_name: lastName } = person
   const properties = valuesInMessages(person.properties, await findProperties(handle, accountId))
   const values = variablesOf(
@@ -68,7 +67,7 @@ type Unsaved = Omit<RenderCampaign, 'subscriberId' | 'variant'>
 async function contentToShow(
   handle: Handle,
   row: CampaignRow,
-  { unsaved, now }: { unsaved: Unsaved; now: Date },
+  { unsaved, templatePath, now }: { unsaved: Unsaved; templatePath: string; now: Date },
 ): Promise<{ content: PreviewedContent; constants: CampaignRow['variables']; errors: TemplatePreview['errors'] }> {
   const isStored = Object.values(unsaved).every((value) => value === undefined)
   // What was sent is what was copied, whatever became of the template.
@@ -81,7 +80,8 @@ async function contentToShow(
     abTest: null,
   })
   if (faults.length > 0) throw refusalOf(faults)
-  const { content, faults: ofContent } = await contentNow(handle, row.account_id, { fields, now })
+  const path = unsaved.templateId === undefined ? templatePath : 'body.templateId'
+  const { content, faults: ofContent } = await contentNow(handle, row.account_id, { fields, templatePath: path, now })
   const mjml = fields.template_id === null ? fields.mjml : null
   return {
     content: { ...contentOf(content), mjml },

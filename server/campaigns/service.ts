@@ -30,9 +30,10 @@ import { markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
 import { readAbTest, type WrittenAbTest } from './ab-test.ts'
 import { createChecks } from './checks.ts'
-import { chooseWinner, numberOfVariant } from './choose-winner.ts'
+import { chooseWinner } from './choose-winner.ts'
 import { type Compiled, changed, changedAnyTime, fieldsOf, fieldsOfDuplicate } from './fields.ts'
 import { faultsOfMarkup, isSameContent } from './message.ts'
+import { withVariant } from './named-variant.ts'
 import { previewOfCampaign } from './preview.ts'
 import {
   type CampaignFields,
@@ -57,7 +58,7 @@ import { type Move, statusAfter, wrongState } from './states.ts'
 import { toStatistics } from './statistics.ts'
 import { addresseesOf, sendTests } from './test-messages.ts'
 import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
-import { asVariant, replaceVariantContents, selectVariants, type Variant, variantsOfDuplicate } from './variants.ts'
+import { replaceVariantContents, selectVariants, type Variant, variantsOfDuplicate } from './variants.ts'
 
 /** Use cases for campaigns. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type CampaignService = {
@@ -333,7 +334,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         row.status === 'draft'
           ? await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
           : { content: {}, sent: variants }
-      const shown = withVariant({ ...row, ...content }, { name: variant, variants: sent })
+      const { row: shown } = withVariant({ ...row, ...content }, { name: variant, variants: sent })
       const faults = await checks.faultsOfMjml(shown)
       if (faults.length > 0) throw brokenRules(faults)
       const means = { handle, emails, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() }
@@ -342,9 +343,9 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     async render(handle, scope, id, request) {
       const [found] = await withSubjects(handle, scope.accountId, [await find(handle, scope, id)])
       if (found === undefined) throw notFound('campaign', id)
-      const row = withVariant(found, { name: request.variant, variants: await selectVariants(handle, found) })
+      const shown = withVariant(found, { name: request.variant, variants: await selectVariants(handle, found) })
       const means = { handle, renderer: rendererOf(scope.accountId), lacksDmarc, now: clock.now() }
-      return previewOfCampaign(means, row, request)
+      return previewOfCampaign(means, shown, request)
     },
     async recipients(handle, scope, id, { status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)
@@ -371,14 +372,6 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }))
     },
   }
-}
-
-/** Returns a campaign as if a variant was its message. Undefined: as it is. Throws `rule_violation` for an unknown one. */
-function withVariant(
-  row: CampaignRow,
-  { name, variants }: { name: string | undefined; variants: readonly Variant[] },
-): CampaignRow {
-  return name === undefined ? row : asVariant(row, variants[numberOfVariant(row, name)])
 }
 
 /** Whether the subject is that of the template now. */

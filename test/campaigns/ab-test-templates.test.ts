@@ -177,7 +177,23 @@ test('what is wrong with the template of a variant is told when it is written, s
   const gone = refused('template_not_found', { path: place })
   await expect(campaigns.send(db, live, id, null)).rejects.toMatchObject(gone)
   await expect(campaigns.test(db, live, id, { to: ['grace@example.org'] })).rejects.toMatchObject(gone)
-  await expect(campaigns.render(db, live, id, { variant: 'B' })).rejects.toMatchObject({ code: 'template_not_found' })
+})
+
+test('a preview says whose template is gone: of the variant, of the campaign, or of the request', async () => {
+  const [own, templateId] = [await published(), await published()]
+  const id = await draft({ templateId }, { subject: null, content: undefined, templateId: own })
+  await world.templates.delete(db, world.account, templateId)
+  await world.templates.delete(db, world.account, own)
+  const render = (request: Parameters<typeof campaigns.render>[3]) => campaigns.render(db, live, id, request)
+  const gone = (path: string) => refused('template_not_found', { path, message: 'must be a template of the account' })
+  const place = 'body.abTest.variants[1].templateId'
+  await expect(render({ variant: 'B' })).rejects.toMatchObject(gone(place))
+  await expect(render({ variant: 'B', variables: { season: 'fall' } })).rejects.toMatchObject(gone(place))
+  await expect(render({ variant: 'B', templateId: exampleId('template') })).rejects.toMatchObject(
+    gone('body.templateId'),
+  )
+  await expect(render({ variant: 'A' })).rejects.toMatchObject(gone('body.templateId'))
+  await expect(render({})).rejects.toMatchObject(gone('body.templateId'))
 })
 
 test('a copy of a campaign keeps the template of a variant, or what was copied of one that is gone', async () => {

@@ -1,0 +1,20 @@
+import { pathOf } from './ab-test.ts'
+import { numberOfVariant } from './choose-winner.ts'
+import type { CampaignRow } from './queries.ts'
+import { asVariant, type Variant } from './variants.ts'
+
+/** A campaign as if a variant was its message. `templatePath`: where its template stands in a campaign's request. */
+export type ShownCampaign = { row: CampaignRow; templatePath: string }
+
+/** Returns a campaign as a variant of it. Undefined: as it is. Throws `rule_violation` for an unknown variant. */
+export function withVariant(
+  row: CampaignRow,
+  { name, variants }: { name: string | undefined; variants: readonly Variant[] },
+): ShownCampaign {
+  const own = 'body.templateId'
+  if (name === undefined) return { row, templatePath: own }
+  const number = numberOfVariant(row, name)
+  const variant = variants[number]
+  const hasTemplate = variant?.content != null && variant.content.template_id !== null
+  return { row: asVariant(row, variant), templatePath: hasTemplate ? `body.${pathOf(number)}.templateId` : own }
+}
