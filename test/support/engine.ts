@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { Recovery } from '../../contract/deliveries.ts'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Mode } from '../../contract/mode.ts'
+import { deleteUnconfirmed } from '../../server/audiences/unconfirmed.ts'
 import { startWakeUps } from '../../server/background/wake-ups.ts'
 import { startWorkers, type Workers } from '../../server/background/workers.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
@@ -160,7 +161,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       statisticsMs: 400 * 24 * 3_600_000,
       checkDomains: async () => {},
       deleteExpiredOfHttp: async () => {},
-      deleteUnconfirmed: async () => 0,
+      deleteUnconfirmed: ({ outbox }) => deleteUnconfirmed({ db, clock, outbox }),
       indexOlderSubjects: async () => 0,
       webhookChanges,
     })
