@@ -8,7 +8,7 @@ import { exampleId, idSchema } from './ids.ts'
 import { metadata, shownMetadata } from './metadata.ts'
 import { mode } from './mode.ts'
 import { mjmlSource } from './sources.ts'
-import { templateLimits, templateVariables } from './template-variables.ts'
+import { contentFallbacks, templateLimits, templateVariables } from './template-variables.ts'
 
 /** How much a campaign may be. */
 export const campaignLimits = {
@@ -65,6 +65,7 @@ const campaignContent = z
     ),
     mjml: mjmlSource.optional(),
     text: emailContent('The message as plain text. Liquid. Null: it is made from the HTML.'),
+    fallbacks: contentFallbacks.nullable().optional(),
   })
   .meta({
     id: 'CampaignContent',
@@ -80,6 +81,10 @@ const shownContent = z.object({
     .meta({ description: 'As it was written, or as the MJML was compiled. Null where the MJML has a fault.' }),
   mjml: z.string().nullable().meta({ description: 'What the HTML was compiled from. Null: it was written.' }),
   text: z.string().nullable(),
+  fallbacks: z.record(z.string(), z.unknown()).nullable().meta({
+    description:
+      'Values for names that `variables` does not give: as written, or of a campaign that was sent those of its template. Null: none; of a variant, those of the campaign.',
+  }),
 })
 
 const abTest = abTestSchemas({ written: campaignContent, shown: shownContent })
@@ -308,7 +313,13 @@ export const campaignDetails = z
     description: 'A campaign with its content.',
     example: {
       ...campaignExample,
-      content: { preheader: null, html: '<p>Spring is here.</p>', mjml: null, text: 'Spring is here.' },
+      content: {
+        preheader: null,
+        html: '<p>Spring is here.</p>',
+        mjml: null,
+        text: 'Spring is here.',
+        fallbacks: null,
+      },
       variables: {},
     },
   })

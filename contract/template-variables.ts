@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { record } from './fields.ts'
+import { record, text } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 
 /** How much a template may be. */
@@ -13,6 +13,7 @@ export const templateLimits = {
   /** Of HTML and of text, each. */
   sourceLength: 524_288,
   variables: 50,
+  fallbackCharacters: 500,
   /** Of the values of one email, as JSON. */
   valuesBytes: 65_536,
 } as const
@@ -28,6 +29,23 @@ export const templateVariables = record(z.unknown(), {
 }).meta({
   description: `Values by the name of their variable: text, numbers, true and false, lists and objects. At most ${templateLimits.valuesBytes / 2 ** 10} KiB as JSON.`,
   example: { firstName: 'Ada' },
+})
+
+/** What a variable may be where no value is given. */
+export const fallbackValue = z.union(
+  [text(templateLimits.fallbackCharacters), z.number(), z.boolean()],
+  `must be a text of at most ${templateLimits.fallbackCharacters} characters, a number, or true or false`,
+)
+
+/** Values for variables that are not given, as a template declares them. */
+export const contentFallbacks = record(z.unknown(), {
+  maxEntries: templateLimits.variables,
+  fault: `must be at most ${templateLimits.variables} fallbacks`,
+  maxNameCharacters: 50,
+  nameFault,
+}).meta({
+  description: `Values for names that \`variables\` does not give: texts of at most ${templateLimits.fallbackCharacters} characters, numbers, true and false. At most ${templateLimits.variables}. A copy of a campaign has them with the content of a template that was deleted.`,
+  example: { greeting: 'Hello' },
 })
 
 /** What an email is made of, in place of its content. */

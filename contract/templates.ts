@@ -5,7 +5,7 @@ import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
 import { mjmlSource, source } from './sources.ts'
-import { templateLimits, templateVariables } from './template-variables.ts'
+import { fallbackValue, templateLimits, templateVariables } from './template-variables.ts'
 
 const c = initContract()
 
@@ -35,8 +35,7 @@ const variable = z
       .meta({ description: 'The name in Liquid.', example: 'firstName' }),
     type: z.enum(variableTypes).meta({ description: 'What its value is. `date`: a text such as `2026-03-01`.' }),
     required: z.boolean().optional().meta({ description: 'Whether an email must give it. Default: no.' }),
-    fallback: z
-      .union([text(500), z.number(), z.boolean()], 'must be a text, a number or true or false')
+    fallback: fallbackValue
       .nullable()
       .optional()
       .meta({ description: 'Its value where none is given. Not for lists and objects.' }),

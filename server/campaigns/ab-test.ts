@@ -41,6 +41,7 @@ export async function readAbTest(
       preheader: content.preheader ?? null,
       ...markup(noMarkup),
       text: content.text ?? null,
+      constants: content.fallbacks ?? null,
     })
   }
   const { share, winnerBy, hours } = written

@@ -1,4 +1,4 @@
-import { campaignLimits, campaignVariables } from '../../contract/campaign-resource.ts'
+import { campaignLimits } from '../../contract/campaign-resource.ts'
 import type { Handle } from '../database/connection.ts'
 import type { Constants } from '../database/tables/campaigns.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
@@ -7,6 +7,7 @@ import { DomainError } from '../shared/errors.ts'
 import { findPublished, type PublishedTemplate } from '../templates/published.ts'
 import { readValues } from '../templates/variables.ts'
 import { pathOf } from './ab-test.ts'
+import { faultsOfFallbacks, givenByCampaign, isOfCampaign, withFallbacks } from './fallbacks.ts'
 import { faultsOfSize, readCampaign } from './message.ts'
 import type { CampaignFields } from './queries.ts'
 import { asVariant, type Variant } from './variants.ts'
@@ -27,9 +28,11 @@ export async function contentNow(
 ): Promise<{ content: CampaignContent; faults: EmailFault[] }> {
   const faults = faultsOfVariables(fields.variables)
   if (fields.template_id === null) {
-    const { subject, preheader, html, text, variables } = fields
-    const content = { subject, preheader, html, text, template_version: null, constants: variables }
-    return { content, faults: [...faults, ...(await faultsOfEmail(fields, now))] }
+    const { subject, preheader, html, text, variables, constants: fallbacks } = fields
+    const constants = withFallbacks(variables, fallbacks)
+    const content = { subject, preheader, html, text, template_version: null, constants }
+    const ofFallbacks = faultsOfFallbacks(fallbacks, 'body.content.fallbacks')
+    return { content, faults: [...faults, ...ofFallbacks, ...(await faultsOfEmail(fields, now))] }
   }
   const version = await publishedTemplate(handle, accountId, { id: fields.template_id, path: templatePath })
   const { preheader, html, text } = version
@@ -56,21 +59,29 @@ export async function variantsNow(
   const faults: EmailFault[] = []
   const read: Variant[] = []
   for (const [number, variant] of variants.entries()) {
-    const { variant: sent, faults: ofTemplate } = await withTemplate(handle, accountId, { fields, variant, number })
+    const { variant: sent, faults: ofContent } = await sentVariant(handle, accountId, { fields, variant, number })
     read.push(sent)
-    faults.push(...ofTemplate, ...(await faultsOfVariant(fields, { variant: sent, number, now })))
+    faults.push(...ofContent, ...(await faultsOfVariant(fields, { variant: sent, number, now })))
   }
   return { variants: read, faults }
 }
 
-async function withTemplate(
+/** Returns a variant with the values of its content, and with the content of its template. */
+async function sentVariant(
   handle: Handle,
   accountId: string,
   { fields, variant, number }: { fields: CampaignFields; variant: Variant; number: number },
 ): Promise<{ variant: Variant; faults: EmailFault[] }> {
   const { name, content } = variant
-  if (content === null || content.template_id === null) return { variant, faults: [] }
-  const path = `body.${pathOf(number)}.templateId`
+  if (content === null) return { variant, faults: [] }
+  const place = `body.${pathOf(number)}`
+  if (content.template_id === null) {
+    const { constants: fallbacks } = content
+    const constants = fallbacks && withFallbacks(fields.variables, fallbacks)
+    const ofFallbacks = faultsOfFallbacks(fallbacks, `${place}.content.fallbacks`)
+    return { variant: { ...variant, content: { ...content, constants } }, faults: ofFallbacks }
+  }
+  const path = `${place}.templateId`
   const version = await publishedTemplate(handle, accountId, { id: content.template_id, path })
   const { preheader, html, text } = version
   const { values, faults } = readTemplateValues(version, fields.variables)
@@ -116,10 +127,6 @@ function readTemplateValues({ variables }: PublishedTemplate, given: Constants) 
   return { values, faults: faults.map((fault) => ({ ...fault, isOfForm: false })) }
 }
 
-function isOfCampaign(name: string): boolean {
-  return campaignVariables.some((own) => own === name)
-}
-
 function faultsOfVariables(variables: Constants): EmailFault[] {
   const { variablesBytes } = campaignLimits
   if (Buffer.byteLength(JSON.stringify(variables)) > variablesBytes) {
@@ -127,7 +134,7 @@ function faultsOfVariables(variables: Constants): EmailFault[] {
   }
   return Object.keys(variables)
     .filter(isOfCampaign)
-    .map((name) => ({ path: `body.variables.${name}`, message: 'is given by the campaign itself', isOfForm: false }))
+    .map((name) => ({ path: `body.variables.${name}`, message: givenByCampaign, isOfForm: false }))
 }
 
 async function faultsOfEmail(fields: CampaignFields, now: Date): Promise<EmailFault[]> {

@@ -4,6 +4,7 @@ import type { EmailFault } from '../emails/validate-email.ts'
 import { isTimeZone } from '../lib/time-zones.ts'
 import { type Markup, noMarkup } from '../templates/mjml.ts'
 import { faultsOfAbTest, type WrittenAbTest } from './ab-test.ts'
+import { fallbacksOf } from './fallbacks.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
 /** What people write, as columns, and what is wrong with it by itself. Paths are those of the request. */
@@ -32,6 +33,7 @@ export function fieldsOf(campaign: CreateCampaign, compiled: Compiled): WrittenF
     template_id: templateId,
     has_own_subject: subject !== null,
     variables: campaign.variables ?? {},
+    constants: content?.fallbacks ?? null,
     subject: subject ?? '',
     preheader: content?.preheader ?? null,
     ...markup(noMarkup),
@@ -58,7 +60,10 @@ export function changed(row: CampaignRow, patch: UpdateCampaign, compiled: Compi
   const keepsSubject = !hasNewTemplate && (row.has_own_subject || template_id === null)
   const keptSubject = keepsSubject ? row.subject : null
   const subject = patch.subject === undefined ? keptSubject : patch.subject
-  const kept = template_id === null ? row : { preheader: null, text: null, ...noMarkup }
+  const kept =
+    template_id === null
+      ? { ...row, fallbacks: fallbacksOf(row) }
+      : { preheader: null, text: null, fallbacks: null, ...noMarkup }
   const fields: CampaignFields = {
     name: patch.name ?? row.name,
     audience_id: patch.audienceId ?? row.audience_id,
@@ -69,6 +74,7 @@ export function changed(row: CampaignRow, patch: UpdateCampaign, compiled: Compi
     template_id,
     has_own_subject: subject !== null,
     variables: patch.variables ?? row.variables,
+    constants: content?.fallbacks === undefined ? kept.fallbacks : content.fallbacks,
     subject: subject ?? '',
     preheader: content?.preheader === undefined ? kept.preheader : content.preheader,
     ...markup({ html: kept.html, mjml: kept.mjml }),
@@ -102,9 +108,9 @@ export function fieldsOfDuplicate(row: CampaignRow, subject: string | null): Cam
   const { fields } = changed(row, {}, { markup: (before) => before, abTest: undefined })
   if (row.template_id === null) return fields
   if (subject === null && row.template_version !== null) {
-    const { preheader, html, mjml, text, constants } = row
-    const copied = { preheader, html, mjml, text, subject: row.subject, has_own_subject: true }
-    return { ...fields, ...copied, template_id: null, variables: constants ?? row.variables }
+    const { preheader, html, mjml, text, subject: sent } = row
+    const copied = { preheader, html, mjml, text, constants: fallbacksOf(row) }
+    return { ...fields, ...copied, subject: sent, has_own_subject: true, template_id: null }
   }
   return row.has_own_subject ? fields : { ...fields, subject: subject ?? row.subject }
 }

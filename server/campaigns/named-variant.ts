@@ -3,8 +3,11 @@ import { numberOfVariant } from './choose-winner.ts'
 import type { CampaignRow } from './queries.ts'
 import { asVariant, type Variant } from './variants.ts'
 
-/** A campaign as if a variant was its message. `templatePath`: where its template stands in a campaign's request. */
-export type ShownCampaign = { row: CampaignRow; templatePath: string }
+/**
+ * A campaign as if a variant was its message. `templatePath`: where its template stands in a campaign's request.
+ * `inherited`: the campaign, where content of the variant itself has the values of the campaign's template.
+ */
+export type ShownCampaign = { row: CampaignRow; templatePath: string; inherited?: CampaignRow }
 
 /** Returns a campaign as a variant of it. Undefined: as it is. Throws `rule_violation` for an unknown variant. */
 export function withVariant(
@@ -15,6 +18,12 @@ export function withVariant(
   if (name === undefined) return { row, templatePath: own }
   const number = numberOfVariant(row, name)
   const variant = variants[number]
-  const hasTemplate = variant?.content != null && variant.content.template_id !== null
-  return { row: asVariant(row, variant), templatePath: hasTemplate ? `body.${pathOf(number)}.templateId` : own }
+  const content = variant?.content ?? null
+  const hasTemplate = content !== null && content.template_id !== null
+  const inherits = content !== null && !hasTemplate && content.constants === null && row.template_id !== null
+  return {
+    row: asVariant(row, variant),
+    templatePath: hasTemplate ? `body.${pathOf(number)}.templateId` : own,
+    ...(inherits && { inherited: row }),
+  }
 }

@@ -32,13 +32,14 @@ const sample = { id: null, email: 'ada@example.org', first_name: 'Ada', last_nam
  */
 export async function previewOfCampaign(
   { handle, renderer, lacksDmarc, now }: Means,
-  { row, templatePath }: ShownCampaign,
+  shown: ShownCampaign,
   { subscriberId, variant: _, ...unsaved }: RenderCampaign,
 ): Promise<TemplatePreview> {
+  const { row } = shown
   const { account_id: accountId } = row
   const person = subscriberId === undefined ? sample : await findPerson(handle, accountId, subscriberId)
   if (person === undefined) throw brokenRule('body.subscriberId', 'must be a subscriber of the account')
-  const { content, constants, errors } = await contentToShow(handle, row, { unsaved, templatePath, now })
+  const { content, constants, errors } = await contentToShow(handle, shown, { unsaved, now })
   const { id, email, first_name: firstName, last_name: lastName } = person
   const properties = valuesInMessages(person.properties, await findProperties(handle, accountId))
   const values = variablesOf(
@@ -66,8 +67,8 @@ type Unsaved = Omit<RenderCampaign, 'subscriberId' | 'variant'>
 
 async function contentToShow(
   handle: Handle,
-  row: CampaignRow,
-  { unsaved, templatePath, now }: { unsaved: Unsaved; templatePath: string; now: Date },
+  { row, templatePath, inherited }: ShownCampaign,
+  { unsaved, now }: { unsaved: Unsaved; now: Date },
 ): Promise<{ content: PreviewedContent; constants: CampaignRow['variables']; errors: TemplatePreview['errors'] }> {
   const isStored = Object.values(unsaved).every((value) => value === undefined)
   // What was sent is what was copied, whatever became of the template.
@@ -82,10 +83,20 @@ async function contentToShow(
   if (faults.length > 0) throw refusalOf(faults)
   const path = unsaved.templateId === undefined ? templatePath : 'body.templateId'
   const { content, faults: ofContent } = await contentNow(handle, row.account_id, { fields, templatePath: path, now })
+  const hasOther = unsaved.content !== undefined || unsaved.templateId !== undefined
+  const { constants } =
+    inherited === undefined || hasOther
+      ? content
+      : (
+          await contentNow(handle, row.account_id, {
+            fields: { ...fields, template_id: inherited.template_id },
+            now,
+          })
+        ).content
   const mjml = fields.template_id === null ? fields.mjml : null
   return {
     content: { ...contentOf(content), mjml },
-    constants: content.constants,
+    constants,
     errors: ofContent.flatMap(errorsOfFault),
   }
 }
@@ -108,7 +119,7 @@ const partOf: Readonly<Record<string, TemplatePart>> = {
 
 /** What is wrong with the message before it is rendered. Other fields are not looked at here. */
 function errorsOfFault({ path, message }: EmailFault): TemplatePreview['errors'] {
-  const [, variable] = /^body\.variables\.?(.*)$/.exec(path) ?? []
+  const [, variable] = /^body\.(?:variables|content\.fallbacks)\.?(.*)$/.exec(path) ?? []
   const part = variable === undefined ? partOf[path] : 'variables'
   if (part === undefined) return []
   const what = variable === undefined ? part : variable || 'variables'

@@ -23,6 +23,7 @@ export type CampaignFields = Pick<
   | 'template_id'
   | 'has_own_subject'
   | 'variables'
+  | 'constants'
   | 'subject'
   | 'preheader'
   | 'html'
@@ -46,13 +47,14 @@ export async function insertCampaign(
   handle: Handle,
   { id, scope, fields, at }: { id: string; scope: Scope; fields: CampaignFields; at: Date },
 ): Promise<CampaignRow> {
-  const { metadata, variables, send_window: window, ab_test: test, ...columns } = fields
+  const { metadata, variables, constants, send_window: window, ab_test: test, ...columns } = fields
   return handle
     .insertInto('campaigns')
     .values({
       ...columns,
       metadata: JSON.stringify(metadata),
       variables: JSON.stringify(variables),
+      constants: constants && JSON.stringify(constants),
       send_window: window && JSON.stringify(window),
       ab_test: test && JSON.stringify(test),
       id,
@@ -98,7 +100,7 @@ export async function updateCampaign(
       ...columns,
       ...(metadata && { metadata: JSON.stringify(metadata) }),
       ...(variables && { variables: JSON.stringify(variables) }),
-      ...(constants && { constants: JSON.stringify(constants) }),
+      ...(constants !== undefined && { constants: constants && JSON.stringify(constants) }),
       ...(window !== undefined && { send_window: window && JSON.stringify(window) }),
       ...(test !== undefined && { ab_test: test && JSON.stringify(test) }),
     })

@@ -319,11 +319,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const ids = [row.template_id, ...variants.map(({ content }) => content?.template_id)].filter((one) => one != null)
       const subjects = await subjectsOfPublished(handle, scope.accountId, ids)
       const fields = fieldsOfDuplicate(row, subjects.get(row.template_id ?? '') ?? null)
-      const copy = variantsOfDuplicate(row, variants, (templateId) => subjects.has(templateId))
-      const variables = { ...copy.variables, ...fields.variables }
-      return inTransaction(handle, (trx) =>
-        add(trx, scope, { fields: { ...fields, variables }, variants: copy.variants }),
-      )
+      const copies = variantsOfDuplicate(row, variants, (templateId) => subjects.has(templateId))
+      return inTransaction(handle, (trx) => add(trx, scope, { fields, variants: copies }))
     },
     async test(handle, scope, id, { to, subscriberId, variant }) {
       const row = await find(handle, scope, id)

@@ -1,5 +1,6 @@
 import type { Campaign, CampaignDetails, CampaignRecipient } from '../../contract/campaign-resource.ts'
 import type { CampaignPageRef } from '../message/mail-tokens.ts'
+import { fallbacksIn, fallbacksOf } from './fallbacks.ts'
 import type { CampaignRow, CampaignSummary, RecipientRow } from './queries.ts'
 import type { Variant } from './variants.ts'
 
@@ -49,19 +50,22 @@ export function createToResponse(archiveUrl: ArchiveUrl) {
   function toDetails(row: CampaignRow, variants: readonly Variant[]): CampaignDetails {
     const { preheader, html, mjml, text, variables } = row
     const campaign = toCampaign(row)
-    const abTest = campaign.abTest && { ...campaign.abTest, variants: variants.map(toVariant) }
-    return { ...campaign, abTest, content: { preheader, html, mjml, text }, variables }
+    const abTest = campaign.abTest && {
+      ...campaign.abTest,
+      variants: variants.map((variant) => toVariant(row, variant)),
+    }
+    return { ...campaign, abTest, content: { preheader, html, mjml, text, fallbacks: fallbacksOf(row) }, variables }
   }
 
   return { toCampaign, toDetails }
 }
 
-function toVariant({ name, subject, content }: Variant) {
+function toVariant(campaign: CampaignRow, { name, subject, content }: Variant) {
   const { template_id: templateId = null, template_version: templateVersion = null } = content ?? {}
   const about = { name, subject, templateId, templateVersion }
   if (content === null || (templateId !== null && templateVersion === null)) return { ...about, content: null }
-  const { preheader, html, mjml, text } = content
-  return { ...about, content: { preheader, html, mjml, text } }
+  const { preheader, html, mjml, text, constants } = content
+  return { ...about, content: { preheader, html, mjml, text, fallbacks: fallbacksIn(campaign, constants) } }
 }
 
 function toAbTest({ ab_test: test, ab_winner: winner, ab_decided_at: at }: CampaignSummary): Campaign['abTest'] {

@@ -1,10 +1,13 @@
 import type { Handle, Trx } from '../database/connection.ts'
-import type { Constants } from '../database/tables/campaigns.ts'
 import type { TemplateContent } from '../rendering/renderer.ts'
+import { fallbacksIn } from './fallbacks.ts'
 import { contentOf } from './message.ts'
 import type { CampaignKey, CampaignRow } from './queries.ts'
 
-/** The message of a variant that has one of its own. That of a template is empty until the campaign is sent. */
+/**
+ * The message of a variant that has one of its own. That of a template is empty until the campaign is sent. `constants`:
+ * see fallbacks.ts; null: those of the campaign.
+ */
 export type VariantContent = Pick<
   CampaignRow,
   'preheader' | 'html' | 'mjml' | 'text' | 'template_id' | 'template_version' | 'constants'
@@ -91,25 +94,20 @@ export function contentWith({ own, variants }: CampaignContents, number: number 
 }
 
 /**
- * Returns the variants of a draft that is made of a campaign, and values that it needs beside its own.
+ * Returns the variants of a draft that is made of a campaign.
  *
  * @param isPublished Tells whether there is a published version of a template now.
  */
 export function variantsOfDuplicate(
-  row: Pick<CampaignRow, 'variables' | 'constants'>,
+  row: Pick<CampaignRow, 'status' | 'variables'>,
   variants: readonly Variant[],
   isPublished: (templateId: string) => boolean,
-): { variants: Variant[]; variables: Constants } {
-  const variables: Constants = {}
-  const copies = variants.map(({ content, ...variant }): Variant => {
-    if (content === null || content.template_id === null) return { ...variant, content }
-    const { template_id: id, template_version: version, constants } = content
-    if (version === null || isPublished(id)) return { ...variant, content: contentOfTemplate(id) }
+): Variant[] {
+  return variants.map(({ content, ...variant }) => {
+    if (content === null) return { ...variant, content }
+    const { template_id: id, template_version: version } = content
+    if (id !== null && (version === null || isPublished(id))) return { ...variant, content: contentOfTemplate(id) }
     // What was copied becomes its own, with its fallbacks.
-    Object.assign(variables, constants)
-    return { ...variant, content: { ...content, ...noTemplate } }
+    return { ...variant, content: { ...content, ...noTemplate, constants: fallbacksIn(row, content.constants) } }
   })
-  const own = row.constants ?? row.variables
-  const missing = Object.entries(variables).filter(([name]) => !Object.hasOwn(own, name))
-  return { variants: copies, variables: Object.fromEntries(missing) }
 }

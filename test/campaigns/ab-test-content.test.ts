@@ -41,14 +41,14 @@ test('variants are stored with their content, stay when something else is change
     {
       name: 'B',
       subject: null,
-      content: { preheader: 'Look', html: contents[1].html, mjml: null, text: null },
+      content: { preheader: 'Look', html: contents[1].html, mjml: null, text: null, fallbacks: null },
       ...noTemplate,
     },
     {
       name: 'C',
       subject: null,
       ...noTemplate,
-      content: { preheader: null, html: expect.stringContaining('>C</div>'), mjml, text: 'C' },
+      content: { preheader: null, html: expect.stringContaining('>C</div>'), mjml, text: 'C', fallbacks: null },
     },
   ])
   expect((await campaigns.update(db, live, id, { name: 'Other' })).abTest).toEqual(first.abTest)

@@ -223,8 +223,8 @@ test('a campaign that is sent is duplicated with its template, and with what was
   expect(copy).toMatchObject({
     templateId: null,
     subject: news.subject,
-    content: { preheader: news.preheader, html: news.html, text: news.text },
-    variables: { season: 'Spring', greeting: 'Hello' },
+    content: { preheader: news.preheader, html: news.html, text: news.text, fallbacks: { greeting: 'Hello' } },
+    variables,
   })
   await world.start(copy.id)
 })

@@ -29,7 +29,8 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
     const contacts = Array.from({ length: people }, (_, index) => ({ email: `person-${index}@example.org` }))
     await client.succeed(contract.contacts.addBatch, { params: { audienceId }, body: { contacts } })
-    const fields = { audienceId, from: 'hello@shop.test', subject: 'Spring', content: { text: 'Spring is here.' } }
+    const content = { text: 'Spring is here.', fallbacks: { greeting: 'Hello' } }
+    const fields = { audienceId, from: 'hello@shop.test', subject: 'Spring', content }
     ;({ id } = await client.succeed(campaigns.create, { body: { name: 'Spring', ...fields } }))
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
@@ -63,7 +64,7 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     expect(await accessibilityFaults(page)).toEqual([])
     await main.getByRole('button', { name: 'Save' }).click()
     await main.getByText('Nothing was sent yet').waitFor()
-    const own = { preheader: null, html: '<p>Another spring.</p>', mjml: null, text: null }
+    const own = { preheader: null, html: '<p>Another spring.</p>', mjml: null, text: null, fallbacks: null }
     const stored = {
       share: 50,
       winnerBy: 'manual',
@@ -77,11 +78,23 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     expect((await read()).abTest).toMatchObject(stored)
     await main.getByLabel('Show', { exact: true }).selectOption('D')
     await page.frameLocator('iframe').getByText('Another spring.').waitFor()
+    const ownContent = { html: own.html, fallbacks: { greeting: 'Hi' } }
+    const variants = [{ name: 'A' }, { name: 'B', subject: 'Spring, at last' }, { name: 'D', content: ownContent }]
+    const abTest = { share: 50, winnerBy: 'manual' as const, variants }
+    await world.service.client.succeed(campaigns.update, { params: { id }, body: { abTest } })
+    await page.reload()
     await main.getByRole('button', { name: 'Edit' }).click()
+    await variant(3).getByText('From its template, where “Values” has none: greeting: "Hi"').waitFor()
     await main.getByLabel('Name').first().fill('Spring news')
     await main.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: 'Spring news' }).waitFor()
-    expect((await read()).abTest).toMatchObject(stored)
+    const saved = await read()
+    const changed = { ...own, fallbacks: { greeting: 'Hi' } }
+    expect(saved.abTest).toMatchObject({
+      ...stored,
+      variants: [...stored.variants.slice(0, 2), { name: 'D', subject: null, content: changed }],
+    })
+    expect(saved.content.fallbacks).toEqual({ greeting: 'Hello' })
     expect(complaints).toEqual([])
     await context.close()
   })

@@ -40,7 +40,7 @@ export type CampaignsTable = {
   has_own_subject: Generated<boolean>
   /** Values for the content, as given. */
   variables: ColumnType<Constants, string | undefined, string>
-  /** The same with the fallbacks of the template, when the campaign was sent. Null: it was not. */
+  /** The same with the fallbacks of the content, when the campaign was sent; of a draft, these fallbacks. Null: none. */
   constants: ColumnType<Constants | null, string | null | undefined, string | null>
   subject: string
   preheader: string | null
@@ -144,6 +144,6 @@ export type CampaignVariantsTable = {
   template_id: Generated<string | null>
   /** The version that was copied. Null: it has no template, or the campaign was not sent yet. */
   template_version: Generated<number | null>
-  /** Values for a copied template, with its fallbacks. */
+  /** As those of the campaign. Null: those of the campaign. */
   constants: ColumnType<Constants | null, string | null | undefined, string | null>
 }

@@ -13,6 +13,8 @@ export type VariantValues = Markup & {
   templateId: string
   preheader: string
   text: string
+  /** Values that the content has where the campaign gives none. They are not changed here. */
+  fallbacks: Readonly<Record<string, unknown>> | null
 }
 
 /** An A/B test as it is written. */
@@ -42,6 +44,7 @@ const emptyVariant = {
   html: '',
   mjml: '',
   text: '',
+  fallbacks: null,
 } as const
 
 /** What an A/B test begins with: the message of the campaign, and one to compare it with. */
@@ -68,7 +71,12 @@ export function abTestValuesOf(abTest: CampaignDetails['abTest']): AbTestValues 
       subject: subject ?? '',
       ...(content !== null && { source: 'own' as const }),
       ...(templateId !== null && { source: 'template' as const, templateId }),
-      ...(content && { preheader: content.preheader ?? '', ...markupWritten(content), text: content.text ?? '' }),
+      ...(content && {
+        preheader: content.preheader ?? '',
+        ...markupWritten(content),
+        text: content.text ?? '',
+        fallbacks: content.fallbacks,
+      }),
     })),
   }
 }
@@ -85,7 +93,12 @@ export function abTestBodyOf({ isOn, share, winnerBy, hours, variants }: AbTestV
       subject: orNull(variant.subject),
       content:
         variant.source === 'own'
-          ? { preheader: orNull(variant.preheader), ...bodyOfMarkup(variant), text: orNull(variant.text) }
+          ? {
+              preheader: orNull(variant.preheader),
+              ...bodyOfMarkup(variant),
+              text: orNull(variant.text),
+              fallbacks: variant.fallbacks,
+            }
           : null,
       templateId: variant.source === 'template' ? variant.templateId : null,
     })),

@@ -4,6 +4,7 @@ import { useScope } from '../../api/scope.tsx'
 import { CodeField } from '../../components/code-field.tsx'
 import { MarkupField } from '../../components/markup-field.tsx'
 import type { VariantValues } from './ab-test-values.ts'
+import { FallbacksNote } from './fallbacks-note.tsx'
 import { TemplateSelect } from './template-select.tsx'
 
 type VariantProps = {
@@ -95,6 +96,7 @@ function OwnMessage({ variant, errorOf, onChange }: Pick<VariantProps, 'variant'
         faults={[]}
         onChange={(value) => onChange({ text: value })}
       />
+      <FallbacksNote fallbacks={variant.fallbacks} />
     </>
   )
 }

@@ -22,6 +22,8 @@ export type CampaignValues = Markup & {
   variables: string
   preheader: string
   text: string
+  /** Values that the content has where `variables` gives none. They are not changed here. */
+  fallbacks: Readonly<Record<string, unknown>> | null
   trackOpens: boolean
   trackClicks: boolean
   tags: string
@@ -65,6 +67,7 @@ export const emptyValues: CampaignValues = {
   html: firstHtml,
   mjml: '',
   text: '',
+  fallbacks: null,
   trackOpens: false,
   trackClicks: false,
   tags: '',
@@ -91,6 +94,7 @@ export function valuesOf(campaign: CampaignDetails): CampaignValues {
     preheader: content.preheader ?? '',
     ...markupWritten(content),
     text: content.text ?? '',
+    fallbacks: content.fallbacks,
     trackOpens,
     trackClicks,
     tags: campaign.tags.join('\n'),
@@ -137,9 +141,9 @@ export function changeOf(values: CampaignValues, before: CampaignValues): Partia
 }
 
 function messageOf(values: CampaignValues) {
-  const { source, templateId, subject, preheader, text } = values
+  const { source, templateId, subject, preheader, text, fallbacks } = values
   if (source === 'template') return { templateId, subject: orNull(subject) }
-  return { subject, content: { preheader: orNull(preheader), ...bodyOfMarkup(values), text: orNull(text) } }
+  return { subject, content: { preheader: orNull(preheader), ...bodyOfMarkup(values), text: orNull(text), fallbacks } }
 }
 
 /** Returns what a preview is rendered of: the message as it is written now. */

@@ -5,6 +5,7 @@ import { CodeField } from '../../components/code-field.tsx'
 import { MarkupField } from '../../components/markup-field.tsx'
 import type { TemplatePreview } from '../templates/template.ts'
 import type { CampaignValues } from './campaign-values.ts'
+import { FallbacksNote } from './fallbacks-note.tsx'
 import { TemplateSelect } from './template-select.tsx'
 
 type Props = {
@@ -92,6 +93,7 @@ function OwnContent({ form, faults }: Props) {
         faults={of('text')}
         onChange={(value) => form.setFieldValue('text', value)}
       />
+      <FallbacksNote fallbacks={form.values.fallbacks} />
     </>
   )
 }
