@@ -15,6 +15,8 @@ import type { Processes, Running } from './processes.ts'
 export type Cluster = {
   /** Creates a database with the whole schema and no data. */
   create(name: string): Promise<World>
+  /** Creates a database without tables, for another program. */
+  createEmpty(name: string): Promise<World>
   /** Copies a database that has no connections. */
   copy(from: string, name: string): Promise<World>
   /** Drops a database and closes its connections. */
@@ -77,10 +79,15 @@ export async function startCluster(
     return { name, connectionString, db, box: secretBox(encryptionKey), close, [Symbol.asyncDispose]: close }
   }
 
+  async function createEmpty(name: string): Promise<World> {
+    await administer(`CREATE DATABASE ${pg.escapeIdentifier(name)}`)
+    return open(name)
+  }
+
   return {
+    createEmpty,
     async create(name) {
-      await administer(`CREATE DATABASE ${pg.escapeIdentifier(name)}`)
-      const world = await open(name)
+      const world = await createEmpty(name)
       await migrateToLatest(world.db)
       await openSecretBox(world.db, encryptionKey)
       await installQueue(world.connectionString, () => undefined)

@@ -17,17 +17,19 @@ export type Side<T> = {
 
 /**
  * Measures all sides alternately for the rounds of the context. Every other round is in reverse order, so that other
- * load on the machine affects all sides alike.
+ * load on the machine affects all sides alike. A side that is null has no rounds.
  */
 export async function inTurn<Name extends string, T>(
   { processes, rounds, progress }: BenchmarkContext,
-  sides: Readonly<Record<Name, Side<T>>>,
+  sides: Readonly<Record<Name, Side<T> | null>>,
   describe: (value: T) => string,
 ): Promise<Record<Name, Round<T>[]>> {
-  const entries = Object.entries<Side<T>>(sides)
-  const measured = new Map<string, Round<T>[]>(entries.map(([name]) => [name, []]))
+  const measured = new Map<string, Round<T>[]>(Object.keys(sides).map((name) => [name, []]))
+  const entries = Object.entries<Side<T> | null>(sides).flatMap(([name, side]) =>
+    side === null ? [] : [{ name, ...side }],
+  )
   for (let round = 0; round < rounds; round++) {
-    for (const [name, { prepare, measure }] of round % 2 === 0 ? entries : entries.toReversed()) {
+    for (const { name, prepare, measure } of round % 2 === 0 ? entries : entries.toReversed()) {
       await prepare?.()
       const before = await processes.usage()
       const value = await measure()

@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { createRenderer } from '../../../server/rendering/renderer.ts'
-import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
+import type { Benchmark, BenchmarkContext, Measurement, Outcome } from '../benchmark.ts'
 import { addCampaign, addPeople, personalContent, startCampaign, untilStatus } from '../campaigns.ts'
 import { startCluster, startLoad, startService, type World } from '../lab.ts'
+import { describeSettings, installListmonk, type Listmonk, listmonkVersion, whyNoListmonk } from '../listmonk.ts'
 import { addSender, addSendingDomain, assertTaken, sendingRequest, startMailSink, untilSent } from '../mail.ts'
 import { watchMemory } from '../memory.ts'
 import { formatNumber } from '../report.ts'
-import { costsOf, inTurn, valuesOf } from '../rounds.ts'
+import { costsOf, inTurn, type Round, valuesOf } from '../rounds.ts'
 import { settleDown } from '../seed.ts'
 import { median, quantile, ratio } from '../statistics.ts'
 
@@ -26,13 +27,21 @@ const renderedAtOnce = 200
 export const campaign: Benchmark = {
   name: 'campaign',
   measures: 'a campaign to 1,000,000 people: its list, messages of 10 KB to a mail server, email sent singly meanwhile',
-  baseline: 'the same messages by POST /v1/emails, and email sent singly with nothing beside',
+  baseline:
+    'the same messages by POST /v1/emails, and by Listmonk where it is installed; email sent singly with nothing beside',
   rounds: 3,
   seconds: 10,
   run,
 }
 
-type Measured = { rate: number; p99: number }
+type Measured = {
+  rate: number
+  /** The rate from the first message on. NaN: not measured. */
+  rateOnceBegun: number
+  p99: number
+}
+
+const nothing: Measured = { rate: Number.NaN, rateOnceBegun: Number.NaN, p99: Number.NaN }
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
   const { processes, seconds, size, progress } = context
@@ -55,9 +64,15 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const sent = Math.max(1, Math.round(count * sentShare))
   const [all, part] = await addPeople(world, tenant, [count, sent])
   await settleDown(world)
+  const noListmonk = await whyNoListmonk()
+  await using listmonkWorld = noListmonk === null ? await cluster.createEmpty('listmonk') : null
+  const listmonk =
+    listmonkWorld &&
+    (await installListmonk(processes, { world: listmonkWorld, sink, people: sent, connections: mailConnections }))
   await using memory = watchMemory(service)
 
   const means = { service, tenant, world }
+  const meanBytes = { campaign: Number.NaN, listmonk: Number.NaN }
   const begin = async (audienceId: string, fields: Record<string, unknown> = {}) => {
     const id = await addCampaign(means, { audienceId, ...fields })
     await startCampaign(means, id)
@@ -76,18 +91,27 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     await untilStatus(world, id, 'sending')
     const took = (performance.now() - began) / 1000
     await end(id)
-    return { rate: count / took, p99: Number.NaN }
+    return { ...nothing, rate: count / took }
   }
 
   async function sendCampaign(): Promise<Measured> {
     await sink.reset()
     const began = performance.now()
     const id = await begin(part)
+    await sink.until(1)
+    const first = performance.now()
     await sink.until(sent)
     await untilStatus(world, id, 'completed')
-    const took = (performance.now() - began) / 1000
+    const ended = performance.now()
     await assertTaken(sink, sent, ['rsa-sha256', 'ed25519-sha256'])
-    return { rate: sent / took, p99: Number.NaN }
+    meanBytes.campaign = (await sink.messages()).meanBytes
+    return { ...nothing, rate: (sent * 1000) / (ended - began), rateOnceBegun: (sent * 1000) / (ended - first) }
+  }
+
+  async function sendByListmonk({ measure }: Listmonk): Promise<Measured> {
+    const { sinceStart, sinceFirstMessage } = await measure()
+    meanBytes.listmonk = (await sink.messages()).meanBytes
+    return { ...nothing, rate: sent / sinceStart, rateOnceBegun: sent / sinceFirstMessage }
   }
 
   /** Sends as many emails by requests. */
@@ -99,7 +123,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     await load.run({ origins: [service.url], requests, seconds: 3_600, count: sent, connections }, 202)
     await sink.until(sent)
     await untilSent(world, since)
-    return { rate: (sent * 1000) / (performance.now() - began), p99: Number.NaN }
+    return { ...nothing, rate: (sent * 1000) / (performance.now() - began) }
   }
 
   /** Sends emails singly and returns how long they take from the request to the mail server. */
@@ -107,7 +131,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     const since = new Date()
     const requests = [sendingRequest(tenant, 1)]
     await load.run({ origins: [service.url], requests, seconds, connections, rate: singleRate }, 202)
-    return { rate: singleRate, p99: quantile(await latenciesOfSingle(world, since), 0.99) }
+    return { ...nothing, rate: singleRate, p99: quantile(await latenciesOfSingle(world, since), 0.99) }
   }
 
   async function sendSinglyBeside(): Promise<Measured> {
@@ -130,24 +154,26 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const singles = { ...context, seconds }
   await sendEmails()
   const prepare = () => settleDown(world)
-  const sides = await inTurn<'list' | 'campaign' | 'emails' | 'singly, alone' | 'singly, beside', Measured>(
+  const sides = await inTurn<
+    'list' | 'campaign' | 'emails' | 'Listmonk' | 'singly, alone' | 'singly, beside',
+    Measured
+  >(
     singles,
     {
       list: { prepare, measure: list },
       campaign: { prepare, measure: sendCampaign },
       emails: { prepare, measure: sendEmails },
+      Listmonk: listmonk && { prepare: listmonk.prepare, measure: () => sendByListmonk(listmonk) },
       'singly, alone': { prepare, measure: sendSingly },
       'singly, beside': { prepare, measure: sendSinglyBeside },
     },
     ({ rate, p99 }) => (Number.isNaN(p99) ? `${Math.round(rate)}/s` : `p99 ${p99.toFixed(1)} ms`),
   )
-  const { meanBytes } = await sink.messages()
   const { idleBytes, peakBytes } = memory.stop()
   await service.stop()
   const rendered = await renderFor(seconds)
 
-  const listed = valuesOf(sides.list, ({ rate }) => rate)
-  const [messages, emails] = [valuesOf(sides.campaign, ({ rate }) => rate), valuesOf(sides.emails, ({ rate }) => rate)]
+  const [listed, messages, emails] = [ratesOf(sides.list), ratesOf(sides.campaign), ratesOf(sides.emails)]
   const [alone, beside] = [
     valuesOf(sides['singly, alone'], ({ p99 }) => p99),
     valuesOf(sides['singly, beside'], ({ p99 }) => p99),
@@ -158,6 +184,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       { side: 'campaign', figure: 'listed', unit: '/s', values: listed },
       { side: 'campaign', figure: 'sent', unit: '/s', values: messages },
       { side: 'POST /v1/emails', figure: 'sent', unit: '/s', values: emails },
+      ...(listmonk === null ? [] : besideListmonk(sides)),
       { side: 'alone', figure: 'p99 of an email sent singly', unit: 'ms', values: alone },
       { side: 'beside a campaign', figure: 'p99 of an email sent singly', unit: 'ms', values: beside },
       { side: 'campaign', figure: 'memory above idle', unit: 'MiB', values: [aboveIdle] },
@@ -177,11 +204,45 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     ],
     costs: costsOf(sides),
     notes: [
-      `The list of ${formatNumber(count)} people, until the first message may leave, and a campaign to ${formatNumber(sent)} of them, from the request until it is completed. A message has ${formatNumber(meanBytes)} bytes and is rendered with Liquid for each person. ${mailConnections} connections to the mail server.`,
+      `The list of ${formatNumber(count)} people, until the first message may leave, and a campaign to ${formatNumber(sent)} of them, from the request until it is completed. A message has ${formatNumber(meanBytes.campaign)} bytes and is rendered with Liquid for each person. ${mailConnections} connections to the mail server.`,
       `Without a campaign, as many emails with ${connections} requests in flight. What is sent singly is sent at ${singleRate}/s for ${seconds} s; its time is from when it was stored until the answer of the mail server.`,
       'Memory is that of the process of the service, sampled every 0.25 s in all rounds; templates are rendered in a process beside it, with a heap of 128 MiB at most.',
+      noListmonk === null ? noteOnListmonk(sides, meanBytes.listmonk) : `Listmonk was not measured: ${noListmonk}.`,
     ],
   }
+}
+
+type Sides = Readonly<Record<'campaign' | 'Listmonk', readonly Round<Measured>[]>>
+
+function ratesOf(rounds: readonly Round<Measured>[]): number[] {
+  return valuesOf(rounds, ({ rate }) => rate)
+}
+
+function ratesOnceBegunOf(rounds: readonly Round<Measured>[]): number[] {
+  return valuesOf(rounds, ({ rateOnceBegun }) => rateOnceBegun)
+}
+
+/** Returns the figures of Listmonk, and the one of the campaign that serves only to compare them. */
+function besideListmonk(sides: Sides): Measurement[] {
+  const onceBegun = { figure: 'sent, from the first message on', unit: '/s' }
+  return [
+    { side: 'Listmonk', figure: 'sent', unit: '/s', values: ratesOf(sides.Listmonk) },
+    { side: 'campaign', ...onceBegun, values: ratesOnceBegunOf(sides.campaign) },
+    { side: 'Listmonk', ...onceBegun, values: ratesOnceBegunOf(sides.Listmonk) },
+  ]
+}
+
+function noteOnListmonk({ campaign, Listmonk }: Sides, meanBytes: number): string {
+  const whole = ratio(ratesOf(campaign), ratesOf(Listmonk))
+  const onceBegun = ratio(ratesOnceBegunOf(campaign), ratesOnceBegunOf(Listmonk))
+  return [
+    `Campaign to Listmonk: ${formatNumber(whole)}, from the first message on ${formatNumber(onceBegun)}.`,
+    `Listmonk ${listmonkVersion} sends the same text to as many people, until its campaign is finished, over as many connections.`,
+    `Its messages have ${formatNumber(meanBytes)} bytes and no signature; each of the service is signed with DKIM twice.`,
+    'It keeps a mark and a count for a campaign; the service stores each email and what became of it.',
+    'It looks for new campaigns every 5 s; the figures from the first message on leave this out.',
+    describeSettings(mailConnections),
+  ].join(' ')
 }
 
 /** Returns the milliseconds from storing to the answer of the mail server, of emails of no campaign since `since`. */

@@ -1,0 +1,18 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { z } from 'zod'
+import { handler, serve } from './serve.ts'
+
+/* Runs the `listmonk` on the path until this program is stopped. Fails when Listmonk ends before. */
+
+const listmonk = spawn('listmonk', process.argv.slice(2), { stdio: ['ignore', 'inherit', 'inherit'] })
+let isStopping = false
+// Not `once`: `leash.ts` may send the signal too.
+process.on('SIGTERM', () => {
+  isStopping = true
+  listmonk.kill()
+})
+// Answers as long as this program runs, and so as long as Listmonk does.
+serve({ ping: handler(z.null(), () => undefined) })
+await once(listmonk, 'exit')
+process.exit(isStopping ? 0 : 1)
