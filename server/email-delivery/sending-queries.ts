@@ -80,7 +80,7 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     is_of_campaign: boolean
     campaign_status: CampaignStatus | null
     suppressed: SuppressionsTable['reason'] | null
-    /** Of the person in the audience of the email. Null: they are not in it, or there is none. */
+    /** Of the people in the audience of the email. Null: none is in it, or there is none. */
     contact_status: ContactsTable['status'] | null
     has_left: boolean
     without_topic: boolean
@@ -88,6 +88,17 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
 
 /** How early a recipient may be sent to, to allow for clock differences between processes. Seconds. */
 const earlySeconds = 5
+
+/**
+ * Who has the address of a recipient, and whom an email of a campaign was written to, if they have another address by
+ * now: what either of them chose holds.
+ */
+const people = sql`
+  SELECT id, status FROM subscribers WHERE account_id = e.account_id AND email_key = r.address_key
+  UNION ALL
+  SELECT id, status FROM subscribers
+  WHERE account_id = e.account_id AND id = m.subscriber_id AND email_key <> r.address_key
+`
 
 /**
  * Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks.
@@ -112,28 +123,27 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       (
         SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
       ) AS suppressed,
-      -- Looked up for audiences alone: see recipient-eligibility.ts.
+      -- Looked up for audiences alone: see recipient-eligibility.ts. An unsubscription sorts behind what it prevails over.
       CASE WHEN e.audience_id IS NOT NULL THEN (
-        SELECT CASE WHEN p.status = 'unsubscribed' THEN p.status ELSE c.status END
-        FROM subscribers p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
-        WHERE p.account_id = e.account_id AND p.email_key = r.address_key
+        SELECT max(CASE WHEN p.status = 'unsubscribed' THEN p.status ELSE c.status END)
+        FROM (${people}) AS p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
       ) END AS contact_status,
-      -- Before the first attempt: later ones go on with what was begun.
-      e.campaign_id IS NOT NULL AND EXISTS (
-        SELECT FROM campaign_recipients m
-        WHERE m.account_id = e.account_id AND m.campaign_id = e.campaign_id AND m.email_id = e.id AND m.status = 'queued'
-          AND NOT EXISTS (
-            SELECT FROM contacts c WHERE c.audience_id = e.audience_id AND c.subscriber_id = m.subscriber_id
-          )
+      m.subscriber_id IS NOT NULL AND NOT EXISTS (
+        SELECT FROM contacts c WHERE c.audience_id = e.audience_id AND c.subscriber_id = m.subscriber_id
       ) AS has_left,
       -- The topic may be deleted: then no email about it is sent.
       e.topic_id IS NOT NULL AND NOT coalesce((
-        SELECT coalesce(h.subscribed, t.default_choice = 'opt_out') FROM topics t
-        LEFT JOIN subscribers p ON p.account_id = t.account_id AND p.email_key = r.address_key
+        SELECT bool_and(coalesce(h.subscribed, t.default_choice = 'opt_out')) FROM topics t
+        LEFT JOIN LATERAL (${people}) AS p ON true
         LEFT JOIN topic_choices h ON h.account_id = t.account_id AND h.subscriber_id = p.id AND h.topic_id = t.id
         WHERE t.account_id = e.account_id AND t.id = e.topic_id AND t.deleted_at IS NULL
       ), false) AS without_topic
     FROM emails e JOIN email_recipients r ON r.email_id = e.id LEFT JOIN domains d ON d.id = e.domain_id
+    -- Before the first attempt: later ones go on with what was begun.
+    LEFT JOIN LATERAL (
+      SELECT subscriber_id FROM campaign_recipients
+      WHERE account_id = e.account_id AND campaign_id = e.campaign_id AND email_id = e.id AND status = 'queued' OFFSET 0
+    ) AS m ON e.campaign_id IS NOT NULL
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
     FOR UPDATE OF e, r

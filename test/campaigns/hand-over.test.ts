@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { lockDue } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
+import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
+import { createTopicService } from '../../server/topics/service.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const renderer = createRenderer()
@@ -74,4 +77,35 @@ test('who leaves, unsubscribes or is suppressed while their email is queued is n
     handedOver: 1,
     skipped: { left: 2, unsubscribed: 2, suppressed: 1 },
   })
+})
+
+test('who changes their address and unsubscribes while their email is queued is not written to at the old one', async () => {
+  const { db, account, live } = world
+  const topics = createTopicService({ clock: world.time.clock, guardUsed: guardUsedTopic })
+  const topic = await topics.create(db, account, { name: 'Offers', default: 'opt_out' })
+  const audience = await world.addAudience(0)
+  const [moved = '', contact = '', everything = '', ofTopic = '', removed = ''] = await world.addPeople(audience, 5)
+  const id = await world.draft(audience, { topicId: topic.id })
+  await world.start(id)
+  await world.run()
+
+  for (const subscriberId of [moved, contact, everything, ofTopic, removed]) {
+    await world.subscribers.update(db, live, subscriberId, { email: `${subscriberId}@new.example` })
+  }
+  const key = (subscriberId: string) => ({ audienceId: audience, subscriberId })
+  await world.contacts.update(db, live, key(contact), { status: 'unsubscribed' })
+  await world.subscribers.unsubscribe(db, live, everything)
+  const choices = createSubscriberTopicService({ clock: world.time.clock, outbox: world.outbox })
+  await choices.update(db, live, ofTopic, [{ topicId: topic.id, subscribed: false }])
+  await world.contacts.remove(db, live, key(removed))
+
+  const looked = await look()
+  const reasonOf = (subscriberId: string) => looked[`${subscriberId}@example.org`]
+  expect(reasonOf(moved)).toBeNull()
+  expect(reasonOf(contact)).toBe('The person unsubscribed before the email was sent.')
+  expect(reasonOf(everything)).toBe('The person unsubscribed before the email was sent.')
+  expect(reasonOf(ofTopic)).toBe(
+    'The person left the topic of the email, or it was deleted, before the email was sent.',
+  )
+  expect(reasonOf(removed)).toBe('The person left the audience before the email was sent.')
 })
