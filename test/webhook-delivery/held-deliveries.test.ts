@@ -59,3 +59,60 @@ test('a leased delivery that was put back is held again when it is claimed befor
     await leased.stop(performance.now() + 1_000)
   }
 })
+
+test('a leased delivery that was put back is sent once when the response to its write is lost and it is claimed meanwhile', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  await engine.addWebhook('http://127.0.0.1:9/')
+  await engine.emit()
+  const { db, queue, clock } = engine
+  const claim = async () => (await claimDue({ db, queue }, await dueFlows(queue, 1))).claims
+  const taking = takingFor(1)
+  const { leased: events } = await fanOutBatch({ db, queue, clock, taking })
+  const claimed: string[] = []
+  let isLost = false
+  // The statement is executed and committed. Its response does not arrive, as when the connection breaks.
+  const losing = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      if (isLost) return result
+      isLost = true
+      claimed.push(...(await claim()).map(({ delivery }) => delivery.id))
+      throw new Error('the connection is lost')
+    },
+  })
+  const over = Promise.withResolvers<void>()
+  const leased = startLeasedEvents({
+    db: losing,
+    queue,
+    lease: taking.lease,
+    intervalMs: 10,
+    onError: () => undefined,
+    onSettled: () => {},
+    onQueued: () => over.resolve(),
+    // As the worker does.
+    onLate: (one) => void held.handBack([one]).then(over.resolve),
+    onReleased: () => {},
+  })
+  const held = startHeldDeliveries({
+    db,
+    queue,
+    logger: pino({ level: 'silent' }),
+    scheduler: createScheduler(defaultSettings),
+    putBackLeased: leased.putBack,
+    onOffered: () => {},
+    onError,
+  })
+  try {
+    const taken = events.flatMap(leased.take)
+    held.holdLeased(taken)
+    await held.handBack(taken)
+    await over.promise
+    expect(claimed).toEqual(taken.map(({ delivery }) => delivery.id))
+    // The claim is still that of the attempt under way.
+    expect(await claim()).toEqual([])
+  } finally {
+    await held.stop()
+    await leased.stop(performance.now() + 1_000)
+  }
+})

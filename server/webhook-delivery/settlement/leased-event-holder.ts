@@ -73,7 +73,8 @@ export type LeasedEventsOptions = {
   onReleased: () => void
 }
 
-type Part = { held: HeldDelivery; open: Open; end: Settlement | 'queued' | null }
+/** `wasClaimed`: a try to write it as claimed was made. If its response was lost, this process may have the claim. */
+type Part = { held: HeldDelivery; open: Open; end: Settlement | 'queued' | null; wasClaimed: boolean }
 type Open = { event: LeasedEvent; parts: Part[]; unended: number; isDue: boolean; looks: number }
 
 export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
@@ -127,24 +128,30 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
       event,
       deliveries: parts.map(({ held, end }) => ({ delivery: held.delivery, end: end ?? ('claimed' as const) })),
     }))
+    for (const { parts } of batch) for (const part of parts) part.wasClaimed ||= part.end === null
     const ours = await finishEvents(options, lease, finished)
     const settled: HeldDelivery[] = []
     const queued: HeldDelivery[] = []
     for (const [at, one] of batch.entries()) {
       open.delete(one.event.id)
-      for (const [index, { held, end }] of one.parts.entries()) {
+      for (const [index, { held, end, wasClaimed }] of one.parts.entries()) {
         parts.delete(held)
         // If the event is no longer leased to this process, an earlier try may have written it and its response was
         // lost. Results that came since then must still be settled. If no try has written it, settling finds no
         // delivery and does nothing.
-        const isWritten = ours.has(one.event.id) && finished[at]?.deliveries[index]?.end === end
+        const isOurs = ours.has(one.event.id)
+        const isWritten = isOurs && finished[at]?.deliveries[index]?.end === end
         if (isWritten && end !== null && end !== 'queued') {
           settled.push(held)
           continue
         }
+        if (end === 'queued' && (isWritten || !(isOurs || wasClaimed))) {
+          // If an earlier try wrote it, it may be claimed by now: that claim must not be handed back.
+          queued.push(held)
+          continue
+        }
         held.claimed = { deliveryId: held.delivery.id, claim: { id: uuidOf(held.delivery.id), retryCount: 0 } }
-        if (isWritten && end === 'queued') queued.push(held)
-        else if (end !== null) onLate(held, end)
+        if (end !== null) onLate(held, end)
       }
     }
     if (queued.length > 0) onQueued(queued)
@@ -168,6 +175,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
         held: { delivery, claimed: null, since: now, request: null },
         open: one,
         end: null,
+        wasClaimed: false,
       }))
       open.set(event.id, one)
       for (const part of one.parts) parts.set(part.held, part)
