@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Contact } from '../../contract/contacts.ts'
 import type { Page } from '../../contract/pagination.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import { hasCode } from '../lib/error-codes.ts'
+import { isTimedOut, limitStatements } from '../database/statement-timeout.ts'
 import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import { DomainError } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
@@ -116,18 +116,15 @@ export function createMatchCounter(
   }
 }
 
-/** SQLSTATE. Source: PostgreSQL documentation, appendix A. */
-const queryCanceled = '57014'
-
 /** Returns null when a statement of the work takes longer than `limitMs`. */
 async function within<T>(handle: Handle, limitMs: number, work: (trx: Trx) => Promise<T>): Promise<T | null> {
   try {
     return await inTransaction(handle, async (trx) => {
-      await sql`SELECT set_config('statement_timeout', ${String(limitMs)}, true)`.execute(trx)
+      await limitStatements(trx, limitMs)
       return work(trx)
     })
   } catch (error) {
-    if (hasCode(error, queryCanceled)) return null
+    if (isTimedOut(error)) return null
     throw error
   }
 }

@@ -1,6 +1,7 @@
 import { timezoneProperty } from '../../contract/campaign-times.ts'
 import { isAudience } from '../audiences/presence.ts'
 import type { Trx } from '../database/connection.ts'
+import { isTimedOut, limitStatements } from '../database/statement-timeout.ts'
 import { storeCampaignLinks } from '../statistics/campaign-links.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { latenessOf, listRecipients, zonesOfNext } from './engine-queries.ts'
@@ -21,15 +22,69 @@ import {
 } from './turns.ts'
 import { contentsOf } from './variants.ts'
 
-/** Contacts that one transaction looks at for the list of recipients. */
+/** Contacts that a turn looks at for the list of recipients. */
 const listedAtOnce = 10_000
 /** How late a campaign with `lateStart: skip` may start. Milliseconds. */
 const lateMs = 10 * 60_000
 
+/*
+ * How long a person takes to be compared with segments depends on the conditions, and on how many emails the person got:
+ * from microseconds to seconds. Campaigns get their turns one after the other, so a turn looks at few people first, and
+ * then at as many as there is time for.
+ */
+
+/** A turn compares people with segments for so long. Milliseconds. */
+const comparingMs = 1_000
+/** Contacts that its first transaction looks at: fewer after a turn that failed, perhaps because that took too long. */
+const firstCompared = 16
+/** Each transaction looks at so many times the contacts of the one before, at most: the next ones may take longer. */
+const growth = 4
+/** After so long a transaction that compares people ends in vain. Milliseconds. */
+const longestMs = 5_000
+
 /** Lists the next recipients of a campaign that is scheduled, and starts sending after the last. */
 export async function list(means: EngineMeans, claimed: CampaignRow): Promise<TurnResult> {
+  if (claimed.segment_ids.length === 0) {
+    return (await step(means, claimed, { limit: listedAtOnce, timeoutMs: null })) ?? 'went on'
+  }
+  const { comparingTimeoutMs: timeoutMs = longestMs } = means
+  const since = performance.now()
+  let done = 0
+  let limit = claimed.failed_turns > 0 ? 1 : firstCompared
+  while (limit > 0) {
+    try {
+      const result = await step(means, claimed, { limit, timeoutMs })
+      if (result !== null) return result
+    } catch (error) {
+      // What was listed before stays, and the next turn begins with few people again.
+      if (done > 0 && isTimedOut(error)) break
+      throw error
+    }
+    done += limit
+    limit = nextToCompare(limit, { done, takenMs: performance.now() - since })
+  }
+  return 'went on'
+}
+
+/** Returns how many contacts to look at next, when `done` took `takenMs`. 0: the turn is over. */
+function nextToCompare(last: number, { done, takenMs }: { done: number; takenMs: number }): number {
+  const inTime = takenMs === 0 ? listedAtOnce : ((comparingMs - takenMs) * done) / takenMs
+  return Math.max(0, Math.floor(Math.min(growth * last, listedAtOnce - done, inTime)))
+}
+
+/**
+ * Looks at the next `limit` contacts, in a transaction. Returns null when there may be more.
+ *
+ * @param timeoutMs Of each statement. Null: none.
+ */
+async function step(
+  means: EngineMeans,
+  claimed: CampaignRow,
+  { limit, timeoutMs }: { limit: number; timeoutMs: number | null },
+): Promise<TurnResult | null> {
   const { db, clock } = means
-  const result = await withLocked(db, claimed, async (trx, row) => {
+  return withLocked(db, claimed, async (trx, row): Promise<TurnResult | null> => {
+    // Started by another worker, or canceled.
     if (row.status !== 'scheduled') return rest(trx, row, soonMs)
     const skip = (reason: string) => stopFor(trx, means, { row, move: 'skip', reason })
     const late = await latenessOf(trx, keyOf(row))
@@ -45,30 +100,31 @@ export async function list(means: EngineMeans, claimed: CampaignRow): Promise<Tu
     const condition = await conditionOf(trx, row, listedAt)
     if (typeof condition === 'string') return skip(condition)
     const next = { ...row, listed_at: listedAt }
-    const times = await timesOfNext(trx, row)
-    const { last, count, looked, inTest } = await listRecipients(trx, next, { limit: listedAtOnce, condition, times })
+    if (timeoutMs !== null) await limitStatements(trx, timeoutMs)
+    const times = await timesOfNext(trx, row, limit)
+    const { last, count, looked, inTest } = await listRecipients(trx, next, { limit, condition, times })
     const listed = {
       listed_at: listedAt,
       listed_to: last ?? row.listed_to,
       recipient_count: row.recipient_count + count,
       ...(row.ab_test && { ab_people: inTest.map((more, number) => (row.ab_people?.[number] ?? 0) + more) }),
     }
-    if (looked === listedAtOnce) {
+    if (looked === limit) {
       await updateCampaign(trx, keyOf(row), listed)
-      return rest(trx, row, soonMs)
+      await rest(trx, row, soonMs)
+      return null
     }
     return start(trx, means, { row: { ...row, ...listed }, listed })
   })
-  return result ?? 'waits'
 }
 
 /** Returns when the people who are listed next may get it. Null: the campaign has no local time. */
-async function timesOfNext(trx: Trx, row: CampaignRow) {
+async function timesOfNext(trx: Trx, row: CampaignRow, limit: number) {
   const { local_time: localTime, fallback_timezone: fallback } = row
   if (localTime === null || fallback === null) return null
   const declared = await findProperties(trx, row.account_id)
   const hasZones = declared.some(({ key, type }) => key === timezoneProperty && type === 'string')
-  const zones = hasZones ? await zonesOfNext(trx, row, { limit: listedAtOnce, property: timezoneProperty }) : []
+  const zones = hasZones ? await zonesOfNext(trx, row, { limit, property: timezoneProperty }) : []
   return { property: timezoneProperty, ...(await sendTimesOf(localTime, { zones, fallback })) }
 }
 

@@ -26,6 +26,8 @@ export type EngineMeans = {
   webUrl: (ref: MessagePageRef) => string
   /** Maximum emails of an account that wait for their first attempt. Default 2,000. */
   maxQueued?: number
+  /** Time after which a statement that compares people with segments is ended. Milliseconds. Default 5,000. */
+  comparingTimeoutMs?: number
 }
 
 /** What a campaign did in its turn. */
