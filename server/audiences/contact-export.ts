@@ -26,10 +26,11 @@ const selectPage = prepare<Page, ContactRow>({ name: 'export_contacts' })`
   ORDER BY c.subscriber_id
 `
 
-type MatchingPage = { rows: ContactRow[]; looked: number; last: string | null }
+/** Contacts of those that were looked at: at most `limit`. `last`: the last one of these. */
+type MatchingPage = { rows: ContactRow[]; looked: number; last: string | null; limit: number }
 
 /** Looks at `limit` contacts, and returns those for whom a condition holds. */
-async function selectMatching(
+export async function selectMatching(
   handle: Handle,
   { accountId, audienceId, after, limit }: Page,
   condition: RawBuilder<boolean>,
@@ -54,16 +55,19 @@ async function selectMatching(
     ORDER BY m.subscriber_id
   `.execute(handle)
   const [{ looked, last } = { looked: 0, last: null }] = rows
-  return { rows: rows.filter(({ matches }) => matches), looked, last }
+  return { rows: rows.filter(({ matches }) => matches), looked, last, limit }
 }
 
 export type ContactExport = {
   accountId: string
   audienceId: string
   declared: readonly DeclaredProperty[]
-  /** Over the aliases `c` (`contacts`) and `s` (their row of `subscribers`), true or false. Default: all contacts. */
-  condition?: RawBuilder<boolean>
+  /** Reads a page of the contacts for whom a condition holds: of `limit`, or of fewer. Default: all contacts. */
+  readPage?(page: Page): Promise<MatchingPage>
 }
+
+/** After a page that looked at fewer contacts, the next one tries so many times as many. */
+const growth = 4
 
 /**
  * Yields the contacts of an audience as CSV, oldest subscribers first, page by page: a page is read when the one before
@@ -71,22 +75,24 @@ export type ContactExport = {
  */
 export async function* exportContacts(
   handle: Handle,
-  { accountId, audienceId, declared, condition }: ContactExport,
+  { accountId, audienceId, declared, readPage }: ContactExport,
 ): AsyncGenerator<string> {
   const keys = declared.map(({ key }) => key)
   yield csvRow(['email', 'first_name', 'last_name', 'status', 'created_at', ...keys])
+  let limit = pageRows
   for (let after = ''; ; ) {
-    const page = { accountId, audienceId, after, limit: pageRows }
-    const { rows, looked, last } =
-      condition === undefined ? allOf(await selectPage(handle, page)) : await selectMatching(handle, page, condition)
-    if (rows.length > 0) yield rows.map((row) => rowOf(row, keys)).join('')
-    after = last ?? after
-    if (looked < pageRows) return
+    const next = { accountId, audienceId, after, limit }
+    const page = readPage === undefined ? await selectAll(handle, next) : await readPage(next)
+    if (page.rows.length > 0) yield page.rows.map((row) => rowOf(row, keys)).join('')
+    after = page.last ?? after
+    if (page.looked < page.limit) return
+    limit = Math.min(pageRows, growth * page.limit)
   }
 }
 
-function allOf(rows: ContactRow[]): MatchingPage {
-  return { rows, looked: rows.length, last: rows.at(-1)?.subscriber_id ?? null }
+async function selectAll(handle: Handle, page: Page): Promise<MatchingPage> {
+  const rows = await selectPage(handle, page)
+  return { rows, looked: rows.length, last: rows.at(-1)?.subscriber_id ?? null, limit: page.limit }
 }
 
 function rowOf(row: ContactRow, keys: readonly string[]): string {

@@ -172,6 +172,8 @@ export type ContactPage = {
   matching?: RawBuilder<boolean> | undefined
   after?: string | undefined
   limit: number
+  /** Most contacts that are looked at. Default: 10,000. */
+  looked?: number
 }
 
 /**
@@ -183,7 +185,7 @@ export type ContactPage = {
 export async function selectContacts(
   handle: Handle,
   accountId: string,
-  { audienceId, search, status, matching, after, limit }: ContactPage,
+  { audienceId, search, status, matching, after, limit, looked }: ContactPage,
 ): Promise<FittingPage<ContactRow>> {
   const rows =
     search === undefined
@@ -211,6 +213,7 @@ export async function selectContacts(
       SELECT email, first_name, last_name, properties FROM subscribers WHERE id = contact.subscriber_id OFFSET 0
     ) AS person ON true`,
     limit,
+    ...(looked !== undefined && { looked }),
   })
 }
 

@@ -6,7 +6,8 @@ import { isTimedOut, limitStatements } from '../database/statement-timeout.ts'
 import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import { DomainError } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import { propertiesShower } from '../subscribers/properties.ts'
+import { type DeclaredProperty, propertiesShower } from '../subscribers/properties.ts'
+import { exportContacts, selectMatching } from './contact-export.ts'
 import { type ContactRow, selectContacts } from './contact-queries.ts'
 import { toContact } from './contact-service.ts'
 
@@ -27,46 +28,30 @@ export type ContactMatch = {
   isOfStatusAlone: boolean
 }
 
-/** Returns contacts, newest subscribers first. A page may have fewer than `limit` of them: see `selectFitting`. */
-export async function listMatching(
-  handle: Handle,
-  {
-    accountId,
-    audienceId,
-    condition,
-    limit,
-    cursor,
-  }: Omit<ContactMatch, 'isOfStatusAlone'> & { limit: number; cursor?: string | undefined },
-): Promise<Page<Contact>> {
-  const after = decodeCursor('subscriber', cursor)
-  const page = { audienceId, matching: condition, after, limit: limit + 1 }
-  const { rows, lookedTo } = await selectContacts(handle, accountId, page)
-  const show = await propertiesShower(handle, accountId, rows)
-  const toItem = (row: ContactRow) => toContact(row, show)
-  return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem, lookedTo })
-}
-
-export type CountLimits = {
+export type MatchLimits = {
   /** Contacts of an audience up to which it is counted exactly. */
   exactUpTo: number
   /** Milliseconds that an exact count may take. */
   exactMs: number
-  /** Milliseconds that a statement of an estimate may take. */
-  estimateMs: number
+  /** Milliseconds that looking at contacts may take: after that, fewer are looked at. */
+  lookMs: number
+  /** Milliseconds that an exact count of a small audience may take, and the size of a large one. */
+  longestMs: number
   /** Contacts that an estimate is made from, at most. */
   sample: number
   /** Entries of the index of samples that are counted at most. Beyond, the size of an audience is what the planner expects. */
   scanned: number
-  /** Counts at once in this process, of all accounts together. */
+  /** Statements at once in this process, of all accounts together. */
   atOnce: number
-  /** Milliseconds that a count waits for its turn. */
+  /** Milliseconds that a count or a list waits for its turn. */
   patienceMs: number
 }
 
-export const usualCountLimits: CountLimits = {
+export const usualMatchLimits: MatchLimits = {
   exactUpTo: 200_000,
   exactMs: 1_500,
-  estimateMs: 5_000,
+  lookMs: 1_500,
+  longestMs: 5_000,
   sample: 10_000,
   scanned: 1_000_000,
   atOnce: 4,
@@ -75,44 +60,98 @@ export const usualCountLimits: CountLimits = {
 
 export type MatchCount = { count: number; isEstimate: boolean }
 
+/** What a list needs: it reads the people anyway. */
+type ListedMatch = Omit<ContactMatch, 'isOfStatusAlone'>
+
 /**
- * Returns a function that counts contacts with a bounded cost. The count is exact for an audience of at most `exactUpTo`
- * contacts, and for a condition on the status alone, unless it takes longer than `exactMs`. Otherwise it is an estimate
- * from a sample that depends on nothing but the contacts. Of an audience of at most `sample` contacts it is always exact. An account has one count at a time in this process. Throws
- * `unavailable` when the turn does not come, and when the estimate takes too long. It needs a handle outside of a
- * transaction, which a time limit would end.
- *
- * @param limits Default: `usualCountLimits`.
+ * Compares contacts with conditions at a bounded cost, however slow they are: in this process an account has one statement
+ * at a time, which ends after a while. Its functions throw `unavailable` when the turn does not come, and when even few
+ * contacts take too long. They need a handle outside of a transaction, which a time limit would end.
  */
-export function createMatchCounter(
-  limits: Partial<CountLimits> = {},
-): (handle: Handle, match: ContactMatch) => Promise<MatchCount> {
-  const { exactUpTo, exactMs, estimateMs, sample, scanned, atOnce, patienceMs } = { ...usualCountLimits, ...limits }
+export type ContactMatching = {
+  /**
+   * Counts contacts. The count is exact for an audience of at most `exactUpTo` contacts, and for a condition on the status
+   * alone, unless it takes longer than `exactMs`. Otherwise it is an estimate from a sample that depends on nothing but
+   * the contacts. Of an audience of at most `sample` contacts it is exact unless it takes longer than `longestMs`.
+   */
+  count(handle: Handle, match: ContactMatch): Promise<MatchCount>
+  /** Returns contacts, newest subscribers first. A page may have fewer than `limit` of them: see `selectFitting`. */
+  list(handle: Handle, page: ListedMatch & { limit: number; cursor?: string | undefined }): Promise<Page<Contact>>
+  /** Yields contacts as CSV: see `exportContacts`. */
+  exportCsv(handle: Handle, match: ListedMatch & { declared: readonly DeclaredProperty[] }): AsyncGenerator<string>
+}
+
+/** Contacts that a page of a list looks at. */
+const lookedAtOnce = 10_000
+/** How long a page of an export waits for its turn: the client waits anyway. Milliseconds. */
+const exportPatienceMs = 60_000
+/** Each try looks at so many times fewer contacts than the one before, which took too long. */
+const fewer = 20
+
+/** @param limits Default: `usualMatchLimits`. */
+export function createContactMatching(limits: Partial<MatchLimits> = {}): ContactMatching {
+  const { exactUpTo, exactMs, lookMs, longestMs, sample, scanned, atOnce, patienceMs } = {
+    ...usualMatchLimits,
+    ...limits,
+  }
   const turns = createKeyedSemaphore({ permits: atOnce, holdersPerKey: 1 })
 
   async function counted(handle: Handle, match: ContactMatch): Promise<MatchCount> {
-    const size = await within(handle, estimateMs, (trx) => expectedSize(trx, match.audienceId, scanned))
+    const size = await within(handle, longestMs, (trx) => expectedSize(trx, match.audienceId, scanned))
     if (size === null) throw tooSlow
     if (match.isOfStatusAlone || size <= exactUpTo) {
-      // A sample would have too few of a small audience.
-      const isSmall = size <= sample
-      const count = await within(handle, isSmall ? estimateMs : exactMs, (trx) => countExactly(trx, match))
+      // A sample has few of a small audience.
+      const limitMs = size <= sample ? longestMs : exactMs
+      const count = await within(handle, limitMs, (trx) => countExactly(trx, match))
       if (count !== null) return { count, isEstimate: false }
-      if (isSmall) throw tooSlow
+      if (size === 0) throw tooSlow
     }
-    const share = await within(handle, estimateMs, (trx) => sampledShare(trx, match, sample))
-    if (share === null) throw tooSlow
+    const share = await look(handle, sample, (trx, contacts) => sampledShare(trx, match, contacts))
     return { count: Math.round(size * share), isEstimate: true }
   }
 
-  return async (handle, match) => {
-    const leave = await turns.acquire({ key: match.accountId }, AbortSignal.timeout(patienceMs))
+  async function inTurn<T>(accountId: string, waitMs: number, work: () => Promise<T>): Promise<T> {
+    const leave = await turns.acquire({ key: accountId }, AbortSignal.timeout(waitMs))
     if (leave === null) throw tooMany
     try {
-      return await counted(handle, match)
+      return await work()
     } finally {
       leave()
     }
+  }
+
+  /** Has `work` look at `most` contacts, or at fewer when that takes too long. */
+  async function look<T>(handle: Handle, most: number, work: (trx: Trx, contacts: number) => Promise<T>): Promise<T> {
+    for (let contacts = most; contacts > 0; contacts = contacts === 1 ? 0 : Math.ceil(contacts / fewer)) {
+      const found = await within(handle, lookMs, (trx) => work(trx, contacts))
+      if (found !== null) return found
+    }
+    throw tooSlow
+  }
+
+  return {
+    count: (handle, match) => inTurn(match.accountId, patienceMs, () => counted(handle, match)),
+    async list(handle, { accountId, audienceId, condition, limit, cursor }) {
+      const after = decodeCursor('subscriber', cursor)
+      const page = { audienceId, matching: condition, after, limit: limit + 1 }
+      const { rows, lookedTo } = await inTurn(accountId, patienceMs, () =>
+        look(handle, lookedAtOnce, (trx, looked) => selectContacts(trx, accountId, { ...page, looked })),
+      )
+      const show = await propertiesShower(handle, accountId, rows)
+      const toItem = (row: ContactRow) => toContact(row, show)
+      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem, lookedTo })
+    },
+    exportCsv(handle, { accountId, audienceId, condition, declared }) {
+      return exportContacts(handle, {
+        accountId,
+        audienceId,
+        declared,
+        readPage: (page) =>
+          inTurn(accountId, exportPatienceMs, () =>
+            look(handle, page.limit, (trx, limit) => selectMatching(trx, { ...page, limit }, condition)),
+          ),
+      })
+    },
   }
 }
 
@@ -204,10 +243,12 @@ async function expectedSize(trx: Trx, audienceId: string, scanned: number): Prom
 
 const tooMany = new DomainError(
   'unavailable',
-  'Contacts are counted for each account one count after the other, and a few for all: try again.',
+  'Contacts are compared with segments for each account one request after the other, and a few for all: try again.',
   { retryAfterSeconds: 10 },
 )
 
-const tooSlow = new DomainError('unavailable', 'The database was too busy to count these contacts: try again later.', {
-  retryAfterSeconds: 30,
-})
+const tooSlow = new DomainError(
+  'unavailable',
+  'The database was too busy to compare these contacts with the segment: try again later.',
+  { retryAfterSeconds: 30 },
+)

@@ -26,6 +26,8 @@ export type FittingQuery = {
   /** A left join with each row of the page. Default: none. */
   join?: RawBuilder<unknown>
   limit: number
+  /** Most rows that are looked through. Default: 10,000. */
+  looked?: number
 }
 
 /**
@@ -34,10 +36,10 @@ export type FittingQuery = {
  */
 export async function selectFitting<Row>(
   handle: Handle,
-  { rows, fits, as, columns, join = sql``, limit }: FittingQuery,
+  { rows, fits, as, columns, join = sql``, limit, looked = lookedThrough }: FittingQuery,
 ): Promise<FittingPage<Row>> {
   // A subquery, so that the planner expects to read few of the rows, and uses the index instead of sorting.
-  const most = sql`(SELECT ${lookedThrough}::bigint)`
+  const most = sql`(SELECT ${looked}::bigint)`
   // One statement, so that the page and `lookedTo` are of the same snapshot. The rows are read until the page is full.
   const found = await sql<{ looked_to: string | null; is_row: boolean } & Row>`
     WITH page AS MATERIALIZED (

@@ -9,8 +9,7 @@ import type {
   SegmentPreview,
   UpdateSegment,
 } from '../../contract/segments.ts'
-import { exportContacts } from '../audiences/contact-export.ts'
-import { type CountLimits, createMatchCounter, listMatching } from '../audiences/matching-contacts.ts'
+import { createContactMatching, type MatchLimits } from '../audiences/matching-contacts.ts'
 import { holdAudience, isAudience } from '../audiences/presence.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -48,9 +47,9 @@ export type SegmentService = {
   update(handle: Handle, accountId: string, id: string, patch: UpdateSegment): Promise<Segment>
   /** Deletes a segment. Throws `conflict` while campaigns to it are scheduled, sending or paused. */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
-  /** Counts the people of a segment: see `createMatchCounter`. Throws `segment_invalid`. */
+  /** Counts the people of a segment: see `ContactMatching`. Throws `segment_invalid`. */
   count(handle: Handle, accountId: string, id: string): Promise<SegmentCount>
-  /** Returns the people of a segment, newest subscribers first: see `listMatching`. Throws `segment_invalid`. */
+  /** Returns the people of a segment, newest subscribers first: see `ContactMatching`. Throws `segment_invalid`. */
   contacts(handle: Handle, accountId: string, id: string, query: PageQuery): Promise<Page<Contact>>
   /** Returns the people of a segment as CSV: see `exportContacts`. Throws `segment_invalid`. */
   exportCsv(handle: Handle, accountId: string, id: string): Promise<AsyncGenerator<string>>
@@ -62,12 +61,12 @@ type Dependencies = {
   clock: Clock
   /** Throws when something else needs a segment that is locked to be deleted. */
   guardUsed: (trx: Trx, scope: Scope, segmentId: string) => Promise<void>
-  /** For tests. Default: those of `createMatchCounter`. */
-  countLimits?: Partial<CountLimits>
+  /** For tests. Default: those of `createContactMatching`. */
+  matchLimits?: Partial<MatchLimits>
 }
 
-export function createSegmentService({ clock, guardUsed, countLimits }: Dependencies): SegmentService {
-  const countMatching = createMatchCounter(countLimits)
+export function createSegmentService({ clock, guardUsed, matchLimits }: Dependencies): SegmentService {
+  const matching = createContactMatching(matchLimits)
 
   async function segmentOf(handle: Handle, accountId: string, id: string): Promise<SegmentRow> {
     const segment = await findSegment(handle, accountId, id)
@@ -125,21 +124,21 @@ export function createSegmentService({ clock, guardUsed, countLimits }: Dependen
       })
     },
     async count(handle, accountId, id) {
-      return countMatching(handle, await matchOf(handle, accountId, id))
+      return matching.count(handle, await matchOf(handle, accountId, id))
     },
     async contacts(handle, accountId, id, query) {
-      return listMatching(handle, { ...(await matchOf(handle, accountId, id)), ...query })
+      return matching.list(handle, { ...(await matchOf(handle, accountId, id)), ...query })
     },
     async exportCsv(handle, accountId, id) {
       const match = await matchOf(handle, accountId, id)
-      return exportContacts(handle, { ...match, declared: await findProperties(handle, accountId) })
+      return matching.exportCsv(handle, { ...match, declared: await findProperties(handle, accountId) })
     },
     async preview(handle, accountId, { audienceId, conditions }) {
       const condition = await givenCondition(handle, accountId, { conditions, at: clock.now() })
       const match = { accountId, audienceId, condition, isOfStatusAlone: isOfStatusAlone(conditions) }
       if (!(await isAudience(handle, accountId, audienceId))) throw noAudience(audienceId)
-      const counted = await countMatching(handle, match)
-      const { data } = await listMatching(handle, { ...match, limit: previewSize })
+      const counted = await matching.count(handle, match)
+      const { data } = await matching.list(handle, { ...match, limit: previewSize })
       return { ...counted, contacts: data }
     },
   }

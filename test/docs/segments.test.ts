@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { conditionLimits, contactFields, engagements, operatorsOf } from '../../contract/segment-operators.ts'
-import { usualCountLimits } from '../../server/audiences/matching-contacts.ts'
+import { usualMatchLimits } from '../../server/audiences/matching-contacts.ts'
 import { codeIn, fenceOf, readDocument, tableOf, unwrapped } from './document.ts'
 
 /*
@@ -47,7 +47,7 @@ test('conditions have the limits they have', () => {
 })
 
 test('counts have the limits they have', () => {
-  const { exactUpTo, exactMs, estimateMs, sample, atOnce, patienceMs } = usualCountLimits
+  const { exactUpTo, exactMs, longestMs, lookMs, sample, atOnce, patienceMs } = usualMatchLimits
   const costs = unwrapped(guide.section('What it costs'))
   expect(costs).toContain(`less than ${exactMs / 1_000} seconds`)
   expect(costs).toContain(`an audience of up to about ${written(exactUpTo)} contacts`)
@@ -57,6 +57,8 @@ test('counts have the limits they have', () => {
   )
   expect(limits).toContain(`one at a time for each account and ${atOnce} for all in each process; a request waits`)
   expect(limits).toContain(
-    `an exact count takes ${exactMs / 1_000} s at most, in an audience of about ${written(exactUpTo)} contacts at most; an estimate takes ${estimateMs / 1_000} s`,
+    `an exact count takes ${exactMs / 1_000} s at most, of up to ${written(sample)} contacts ${longestMs / 1_000} s`,
   )
+  expect(limits).toContain(`in audiences of more than about ${written(exactUpTo)}`)
+  expect(limits).toContain(`longer than ${lookMs / 1_000} s is tried again with fewer`)
 })

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
-import { createMatchCounter } from '../../server/audiences/matching-contacts.ts'
+import { createContactMatching } from '../../server/audiences/matching-contacts.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { patienceMs } from '../support/patience.ts'
@@ -70,7 +70,7 @@ test('the people of a segment of a small audience are counted exactly, however l
   const { db, account } = world
   const audienceId = await world.newAudience()
   await world.fillMany(audienceId, 100)
-  const hurried = world.segmentsWith({ exactMs: 1, estimateMs: patienceMs })
+  const hurried = world.segmentsWith({ exactMs: 1, longestMs: patienceMs })
   const conditions: SegmentCondition = { type: 'field', field: 'emailDomain', operator: 'is', value: 'example.com' }
   const { id } = await hurried.create(db, account, { audienceId, name: 'Small', conditions })
   const { counted } = await inTransaction(db, async (trx) => {
@@ -100,7 +100,7 @@ test('a sample of an audience, its size and its inactive contacts are found by i
       return { ...result, rows: [] }
     },
   })
-  const count = createMatchCounter({ exactUpTo: -1 })
+  const { count } = createContactMatching({ exactUpTo: -1 })
   const audience = { accountId: account, audienceId }
   await count(explained, {
     ...audience,
@@ -125,11 +125,35 @@ test('the people of a segment are estimated when the time limit ends an exact co
   expect(rows).toEqual([{ limit: '0' }])
 })
 
+test('an estimate looks at fewer people when they take too long', async () => {
+  const { db, account } = world
+  const audienceId = await world.newAudience()
+  await world.fillMany(audienceId, 800)
+  const { count } = createContactMatching({ exactUpTo: -1, lookMs: 200, sample: 1_000 })
+  // The sample has about 100 people. The first 50 of them are quick, and the others wait.
+  const { rows } = await sql<{ id: string }>`
+    SELECT subscriber_id AS id FROM contacts WHERE audience_id = ${audienceId} AND right(subscriber_id, 1) < '4'
+    ORDER BY reverse(subscriber_id) LIMIT 50
+  `.execute(db)
+  const quick = rows.map(({ id }) => id)
+  const condition = sql<boolean>`
+    CASE WHEN c.subscriber_id = ANY(${quick}::text[]) THEN true ELSE pg_advisory_xact_lock(9) IS NULL END`
+  const counted = await inTransaction(db, async (trx) => {
+    await sql`SELECT pg_advisory_xact_lock(9)`.execute(trx)
+    return count(db, { accountId: account, audienceId, condition, isOfStatusAlone: false })
+  })
+  // All whom it looked at in the end match.
+  expect(counted.isEstimate).toBe(true)
+  expect(counted.count).toBeGreaterThan(400)
+  const alone = await count(db, { accountId: account, audienceId, condition, isOfStatusAlone: false })
+  expect(alone.count).toBeLessThan(counted.count)
+})
+
 test('the people of a segment are counted one count after the other, for at most so long', async () => {
   const { db, account } = world
   const audienceId = await world.newAudience()
   await world.fill(audienceId, [person({ properties: { plan: 'pro' } })])
-  const limited = world.segmentsWith({ patienceMs: 20, exactMs: patienceMs })
+  const limited = world.segmentsWith({ patienceMs: 20, exactMs: patienceMs, longestMs: patienceMs })
   const { id } = await limited.create(db, account, { audienceId, name: 'Held', conditions: ofPlan('pro') })
   const { first } = await inTransaction(db, async (trx) => {
     // Holds up what reads contacts.

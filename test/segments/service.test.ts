@@ -6,6 +6,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { segmentConditions } from '../../server/segments/segment-conditions.ts'
 import type { SegmentService } from '../../server/segments/service.ts'
 import { clearDeletedProperties } from '../../server/subscribers/property-service.ts'
+import { patienceMs } from '../support/patience.ts'
 import { live } from '../support/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'
 import { createSegmentWorld, ofPlan, person, type SegmentWorld } from '../support/worlds/segments.ts'
@@ -154,9 +155,10 @@ test('the people of a segment of an audience in which few match are looked for 1
   const [first] = await world.fill(audienceId, [person({ properties: { plan: 'rare' } })])
   await world.fillMany(audienceId, 10_500)
   const { id } = await segments.create(db, account, { audienceId, name: 'Rare', conditions: ofPlan('rare') })
-  const page = await segments.contacts(db, account, id, { limit: 10 })
+  const patient = world.segmentsWith({ lookMs: patienceMs })
+  const page = await patient.contacts(db, account, id, { limit: 10 })
   expect(page).toEqual({ data: [], nextCursor: expect.any(String) })
-  const preview = await segments.preview(db, account, { audienceId, conditions: ofPlan('rare') })
+  const preview = await patient.preview(db, account, { audienceId, conditions: ofPlan('rare') })
   expect(preview).toMatchObject({ count: 1, contacts: [] })
 
   // Fewer than are looked at.

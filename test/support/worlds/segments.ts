@@ -1,5 +1,5 @@
 import type { SegmentCondition } from '../../../contract/segment-conditions.ts'
-import type { CountLimits } from '../../../server/audiences/matching-contacts.ts'
+import type { MatchLimits } from '../../../server/audiences/matching-contacts.ts'
 import { guardUsedSegment } from '../../../server/campaigns/in-use.ts'
 import { createSegmentService } from '../../../server/segments/service.ts'
 import { live } from '../scope.ts'
@@ -16,8 +16,8 @@ export async function createSegmentWorld() {
   const { db, account, clock, properties, audiences } = world
   await properties.create(db, account, { key: 'plan', type: 'string' })
   await properties.create(db, account, { key: 'seats', type: 'number' })
-  const segmentsWith = (countLimits: Partial<CountLimits>) =>
-    createSegmentService({ clock, countLimits, guardUsed: guardUsedSegment })
+  const segmentsWith = (matchLimits: Partial<MatchLimits>) =>
+    createSegmentService({ clock, matchLimits, guardUsed: guardUsedSegment })
 
   return {
     ...world,
