@@ -35,7 +35,7 @@ const createQuery = z.strictObject({
   conflict: contactConflict.optional(),
   status: subscriptionStatus.optional().meta({
     description:
-      'Of the new contacts. Default: `active`, also in an audience with `doubleOptIn`: the file says who confirmed elsewhere. `pending`: each gets an email to confirm, in an audience with `doubleOptIn`. A person who unsubscribed stays so, whatever it is.',
+      'Of the new contacts. Default: `active`, also in an audience with `doubleOptIn`: the file says who confirmed elsewhere. `pending`: each gets an email to confirm, in an audience with `doubleOptIn`. With `unsubscribed` and `conflict` `update` those who are on the list are unsubscribed from it too. A person who unsubscribed stays so, whatever it is.',
   }),
   topics: topics.optional(),
   events: z.enum(['true', 'false']).optional().meta({

@@ -68,6 +68,19 @@ describe('a file', () => {
     ])
   })
 
+  test('a file with the status unsubscribed unsubscribes contacts who are there, with the conflict update alone', async () => {
+    // As Listmonk exports those who left a list: the status is that of the person.
+    const file = 'email,name,attributes,status\nleft@example.com,Ada,{},enabled\nnew@example.com,Bo,{},enabled\n'
+    const { audienceId } = await world.run('email\nleft@example.com\nstays@example.com\n')
+    const statuses = async () => (await world.people(audienceId)).map(({ email, status }) => [email, status])
+    const [left, stays] = ['left@example.com', 'stays@example.com']
+    await world.run(file, { audienceId, status: 'unsubscribed' })
+    const added = [['new@example.com', 'unsubscribed']]
+    expect((await statuses()).toSorted()).toEqual([[left, 'active'], ...added, [stays, 'active']])
+    await world.run(file, { audienceId, status: 'unsubscribed', conflict: 'update' })
+    expect((await statuses()).toSorted()).toEqual([[left, 'unsubscribed'], ...added, [stays, 'active']])
+  })
+
   test.each<[string, string, object]>([
     ['empty', '', {}],
     ['with two columns of one name', 'email,x,x\na@example.com,1,2', {}],
