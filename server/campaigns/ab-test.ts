@@ -84,7 +84,8 @@ export type VariantFigures = { sent: number; opened: number; clicked: number }
 
 /**
  * Returns the number of the best variant: the one with the highest rate of opens or clicks among the people it was sent
- * to. With equal rates, also when all are zero, it is the first of them.
+ * to. With equal rates, also when all are zero, it is the first of them that was sent to anybody: one that was sent to
+ * nobody may be one that cannot be rendered.
  */
 export function winnerOf(figures: readonly VariantFigures[], by: 'opens' | 'clicks'): number {
   const didOf = ({ opened, clicked }: VariantFigures) => (by === 'opens' ? opened : clicked)
@@ -93,7 +94,8 @@ export function winnerOf(figures: readonly VariantFigures[], by: 'opens' | 'clic
     const leader = figures[best] ?? one
     // Fractions are compared by multiplying crosswise, so that equals are equal.
     const [its, leads] = [didOf(one) * Math.max(1, leader.sent), didOf(leader) * Math.max(1, one.sent)]
-    if (its > leads) best = number
+    const isFirstSent = its === leads && leader.sent === 0 && one.sent > 0
+    if (its > leads || isFirstSent) best = number
   }
   return best
 }

@@ -9,6 +9,7 @@ test.each([
   ['is the first of those with the same share', [of(3, 1), of(6, 2), of(9, 3)], 0],
   ['is the first where nobody opened', [of(5, 0), of(7, 0)], 0],
   ['is the first where nothing was sent', [of(0, 0), of(0, 0)], 0],
+  ['is the first that was sent to anybody where nobody opened', [of(0, 0), of(7, 0), of(9, 0)], 1],
   ['is one that was opened, before one that was not sent', [of(0, 0), of(9, 1)], 1],
 ])('the winner: %s', (_, figures, winner) => {
   expect(winnerOf(figures, 'opens')).toBe(winner)
@@ -28,8 +29,11 @@ test('the winner is the first of those that no other one beats, as exact fractio
       clicked: fc.constant(0),
     }),
   )
-  const isMore = (one: VariantFigures, other: VariantFigures) =>
-    BigInt(one.opened) * BigInt(Math.max(1, other.sent)) > BigInt(other.opened) * BigInt(Math.max(1, one.sent))
+  const shareOf = (one: VariantFigures, other: VariantFigures) => BigInt(one.opened) * BigInt(Math.max(1, other.sent))
+  const isMore = (one: VariantFigures, other: VariantFigures) => {
+    const [its, others] = [shareOf(one, other), shareOf(other, one)]
+    return its === others ? one.sent > 0 && other.sent === 0 : its > others
+  }
   fc.assert(
     fc.property(fc.array(figure, { minLength: 2, maxLength: 5 }), (figures) => {
       const first = figures.findIndex((one) => !figures.some((other) => isMore(other, one)))
