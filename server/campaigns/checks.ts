@@ -54,14 +54,17 @@ export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
   async function mustCompile(row: CampaignRow, variants: readonly Variant[]): Promise<void> {
     if (row.status !== 'draft') return
     const faultOf = rendererOf(row.account_id).faultOf
+    const alone = { subject: 'a', preheader: null, html: null, text: 'a' }
     if (row.template_id === null) {
       refuse(await faultsOfMjml(row))
       const fault = await faultOf(contentOf(row))
       if (fault !== null) throw contentFault(fault)
+    } else if (row.has_own_subject) {
+      const fault = await faultOf({ ...alone, subject: row.subject })
+      if (fault !== null) refuse([{ path: 'campaign.subject', message: fault }])
     }
     for (const [number, { subject, content }] of variants.entries()) {
       const path = `campaign.${pathOf(number)}`
-      const alone = { subject: 'a', preheader: null, html: null, text: 'a' }
       const ofSubject = subject === null ? null : await faultOf({ ...alone, subject })
       if (ofSubject !== null) refuse([{ path: `${path}.subject`, message: ofSubject }])
       if (content === null || content.template_id !== null) continue

@@ -193,6 +193,16 @@ test('a campaign that is sent is refused when its template was deleted before, o
   expect((await get(id)).status).toBe('draft')
 })
 
+test('a campaign with a template and a subject that does not compile is not sent, and stays a draft', async () => {
+  const id = await draft({ subject: '{{ season | nosuchfilter }}' })
+  const message = expect.stringContaining('undefined filter: nosuchfilter')
+  await expect(world.start(id)).rejects.toMatchObject({
+    code: 'template_fault',
+    details: [{ path: 'campaign.subject', message }],
+  })
+  expect((await get(id)).status).toBe('draft')
+})
+
 test('a campaign that is sent gives its variables to content of its own too, under what it gives itself', async () => {
   const id = await world.draft(audience, {
     subject: '{{ season }}',
