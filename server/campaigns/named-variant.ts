@@ -5,7 +5,7 @@ import { asVariant, type Variant } from './variants.ts'
 
 /**
  * A campaign as if a variant was its message. `templatePath`: where its template stands in a campaign's request.
- * `inherited`: the campaign, where content of the variant itself has the values of the campaign's template.
+ * `inherited`: the campaign, of a draft where content of the variant itself gets the values of its template.
  */
 export type ShownCampaign = { row: CampaignRow; templatePath: string; inherited?: CampaignRow }
 
@@ -20,7 +20,8 @@ export function withVariant(
   const variant = variants[number]
   const content = variant?.content ?? null
   const hasTemplate = content !== null && content.template_id !== null
-  const inherits = content !== null && !hasTemplate && content.constants === null && row.template_id !== null
+  const isInDraft = row.status === 'draft' && row.template_id !== null
+  const inherits = isInDraft && content !== null && !hasTemplate && content.constants === null
   return {
     row: asVariant(row, variant),
     templatePath: hasTemplate ? `body.${pathOf(number)}.templateId` : own,

@@ -76,7 +76,8 @@ async function contentToShow(
     const constants = row.constants ?? row.variables
     return { content: { ...contentOf(row), mjml: row.mjml }, constants, errors: [] }
   }
-  const { fields, faults } = changed(row, unsaved, {
+  const stored = row.status === 'draft' ? row : { ...row, template_id: null, has_own_subject: true }
+  const { fields, faults } = changed(stored, unsaved, {
     markup: markupToShow(unsaved.content ?? {}),
     abTest: null,
   })

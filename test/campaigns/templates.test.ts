@@ -203,6 +203,21 @@ test('a campaign with a template and a subject that does not compile is not sent
   expect((await get(id)).status).toBe('draft')
 })
 
+test('a preview of a campaign that was sent has what was copied, with a subject and values that are not stored', async () => {
+  const templateId = await published()
+  const id = await world.draft(audience, { templateId, variables })
+  await world.start(id)
+  const changes = { html: '<p>Another</p>', text: null }
+  await world.templates.update(world.db, world.account, templateId, changes)
+  await world.templates.publish(world.db, world.account, templateId)
+  const render = () =>
+    world.campaigns.render(world.db, world.live, id, { subject: 'New', variables: { season: 'Fall' } })
+  const shown = { subject: 'New', text: 'Hello Ada, Fall.' }
+  expect(await render()).toMatchObject(shown)
+  await world.templates.delete(world.db, world.account, templateId)
+  expect(await render()).toMatchObject(shown)
+})
+
 test('a campaign that is sent gives its variables to content of its own too, under what it gives itself', async () => {
   const id = await world.draft(audience, {
     subject: '{{ season }}',
