@@ -8,7 +8,7 @@ import { exampleId, idSchema } from './ids.ts'
 import { metadata, shownMetadata } from './metadata.ts'
 import { mode } from './mode.ts'
 import { mjmlSource } from './sources.ts'
-import { contentFallbacks, templateLimits, templateVariables } from './template-variables.ts'
+import { givenFallbacks, shownFallbacks, templateLimits, templateVariables } from './template-variables.ts'
 
 /** How much a campaign may be. */
 export const campaignLimits = {
@@ -65,7 +65,7 @@ const campaignContent = z
     ),
     mjml: mjmlSource.optional(),
     text: emailContent('The message as plain text. Liquid. Null: it is made from the HTML.'),
-    fallbacks: contentFallbacks.nullable().optional(),
+    fallbacks: givenFallbacks.nullable().optional(),
   })
   .meta({
     id: 'CampaignContent',
@@ -81,7 +81,7 @@ const shownContent = z.object({
     .meta({ description: 'As it was written, or as the MJML was compiled. Null where the MJML has a fault.' }),
   mjml: z.string().nullable().meta({ description: 'What the HTML was compiled from. Null: it was written.' }),
   text: z.string().nullable(),
-  fallbacks: z.record(z.string(), z.unknown()).nullable().meta({
+  fallbacks: shownFallbacks.nullable().meta({
     description:
       'Values for names that `variables` does not give: as written, or of a campaign that was sent those of its template. Null: none; of a variant, those of the campaign.',
   }),

@@ -37,16 +37,26 @@ export const fallbackValue = z.union(
   `must be a text of at most ${templateLimits.fallbackCharacters} characters, a number, or true or false`,
 )
 
+const givenFallback = fallbackValue.meta({
+  id: 'ContentFallback',
+  description: `A fallback of content: a text of at most ${templateLimits.fallbackCharacters} characters, a number, or true or false.`,
+})
+const shownFallback = z
+  .union([z.string(), z.number(), z.boolean()])
+  .meta({ id: 'ContentFallbackValue', description: 'A fallback of content: text, a number, or true or false.' })
+
 /** Values for variables that are not given, as a template declares them. */
-export const contentFallbacks = record(z.unknown(), {
+export const givenFallbacks = record(givenFallback, {
   maxEntries: templateLimits.variables,
   fault: `must be at most ${templateLimits.variables} fallbacks`,
   maxNameCharacters: 50,
   nameFault,
 }).meta({
-  description: `Values for names that \`variables\` does not give: texts of at most ${templateLimits.fallbackCharacters} characters, numbers, true and false. At most ${templateLimits.variables}. A copy of a campaign has them with the content of a template that was deleted.`,
+  description: `Values for names that \`variables\` does not give, at most ${templateLimits.variables}. A copy of a campaign has those of a template that was deleted.`,
   example: { greeting: 'Hello' },
 })
+
+export const shownFallbacks = z.record(z.string(), shownFallback)
 
 /** What an email is made of, in place of its content. */
 export const emailTemplate = z

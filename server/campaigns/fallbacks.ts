@@ -1,5 +1,4 @@
 import { campaignVariables } from '../../contract/campaign-resource.ts'
-import { fallbackValue } from '../../contract/template-variables.ts'
 import type { Constants } from '../database/tables/campaigns.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import type { CampaignRow } from './queries.ts'
@@ -23,30 +22,38 @@ export function withFallbacks(values: Constants, fallbacks: Constants | null): C
   return { ...values, ...Object.fromEntries(missing) }
 }
 
+export type Fallbacks = Record<string, string | number | boolean>
+
 /** Returns the fallbacks in constants of a campaign or of its variant. Null: it has none of its own. */
 export function fallbacksIn(
   { status, variables }: Pick<CampaignRow, 'status' | 'variables'>,
   constants: Constants | null,
-): Constants | null {
-  if (constants === null || status === 'draft') return constants
-  return Object.fromEntries(
-    Object.entries(constants).filter(([name, value]) => value !== null && !isGiven(variables, name)),
-  )
+): Fallbacks | null {
+  if (constants === null) return null
+  const fallbacks: Fallbacks = {}
+  for (const [name, value] of Object.entries(constants)) {
+    const isOwn = status === 'draft' || !isGiven(variables, name)
+    if (isOwn && isFallback(value)) fallbacks[name] = value
+  }
+  return fallbacks
 }
 
 /** Returns the fallbacks of the content of a campaign. Null: it has none. */
-export function fallbacksOf(row: Pick<CampaignRow, 'status' | 'variables' | 'constants'>): Constants | null {
+export function fallbacksOf(row: Pick<CampaignRow, 'status' | 'variables' | 'constants'>): Fallbacks | null {
   const fallbacks = fallbacksIn(row, row.constants)
   return fallbacks === null || Object.keys(fallbacks).length === 0 ? null : fallbacks
 }
 
-/** Returns what is wrong with fallbacks, for people. `path`: where they stand in the request. */
+/** Returns what is wrong with the names of fallbacks, for people. `path`: where they stand in the request. */
 export function faultsOfFallbacks(fallbacks: Constants | null, path: string): EmailFault[] {
-  return Object.entries(fallbacks ?? {}).flatMap(([name, value]) => {
-    const [issue] = fallbackValue.safeParse(value).error?.issues ?? []
-    const message = isOfCampaign(name) ? givenByCampaign : issue?.message
-    return message === undefined ? [] : [{ path: `${path}.${name}`, message, isOfForm: false }]
-  })
+  return Object.keys(fallbacks ?? {})
+    .filter(isOfCampaign)
+    .map((name) => ({ path: `${path}.${name}`, message: givenByCampaign, isOfForm: false }))
+}
+
+/** What a template may declare as a fallback. Null is none. */
+function isFallback(value: unknown): value is Fallbacks[string] {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 }
 
 function isGiven(values: Constants, name: string): boolean {

@@ -14,7 +14,7 @@ export type VariantValues = Markup & {
   preheader: string
   text: string
   /** Values that the content has where the campaign gives none. They are not changed here. */
-  fallbacks: Readonly<Record<string, unknown>> | null
+  fallbacks: CampaignDetails['content']['fallbacks']
 }
 
 /** An A/B test as it is written. */

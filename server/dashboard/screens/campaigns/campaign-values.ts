@@ -23,7 +23,7 @@ export type CampaignValues = Markup & {
   preheader: string
   text: string
   /** Values that the content has where `variables` gives none. They are not changed here. */
-  fallbacks: Readonly<Record<string, unknown>> | null
+  fallbacks: CampaignDetails['content']['fallbacks']
   trackOpens: boolean
   trackClicks: boolean
   tags: string
