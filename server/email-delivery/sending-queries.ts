@@ -135,7 +135,11 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       e.topic_id IS NOT NULL AND NOT coalesce((
         SELECT bool_and(coalesce(h.subscribed, t.default_choice = 'opt_out')) FROM topics t
         LEFT JOIN LATERAL (${people}) AS p ON true
-        LEFT JOIN topic_choices h ON h.account_id = t.account_id AND h.subscriber_id = p.id AND h.topic_id = t.id
+        -- OFFSET 0 makes the planner look up each choice by its key, whatever the statistics say.
+        LEFT JOIN LATERAL (
+          SELECT subscribed FROM topic_choices
+          WHERE account_id = e.account_id AND subscriber_id = p.id AND topic_id = e.topic_id OFFSET 0
+        ) AS h ON true
         WHERE t.account_id = e.account_id AND t.id = e.topic_id AND t.deleted_at IS NULL
       ), false) AS without_topic
     FROM emails e JOIN email_recipients r ON r.email_id = e.id LEFT JOIN domains d ON d.id = e.domain_id
