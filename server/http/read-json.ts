@@ -56,8 +56,8 @@ type LongString = {
  * @param sliceBytes Bytes to process before yielding. Default: 1 MiB.
  */
 export async function readJson(json: Buffer, bounds: JsonBounds, sliceBytes = defaultSliceBytes): Promise<unknown> {
-  // A small text is within all bounds of this function. The schema checks the length of its strings.
-  if (json.length <= Math.min(smallBytes, sliceBytes)) return parse(json)
+  // A small text is within all bounds of this function but the depth. The schema checks the length of its strings.
+  if (json.length <= Math.min(smallBytes, sliceBytes)) return withinDepth(parse(json), bounds.maxDepth)
   const walk = createWalk(json, bounds)
   for (let from = 0; from < json.length; from += sliceBytes) {
     walk.continueTo(Math.min(from + sliceBytes, json.length))
@@ -71,6 +71,24 @@ export async function readJson(json: Buffer, bounds: JsonBounds, sliceBytes = de
   const texts: string[] = []
   for (const string of strings) texts.push(await decode(json, string))
   return restore(value, texts)
+}
+
+/** Returns a value that is not nested too deep: `JSON.stringify` cannot write a few thousand levels. */
+function withinDepth(value: unknown, maxDepth: number): unknown {
+  let level = [value].filter(isNesting)
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > maxDepth) throw tooDeep(maxDepth)
+    level = level.flatMap((one) => Object.values(one).filter(isNesting))
+  }
+  return value
+}
+
+function isNesting(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function tooDeep(maxDepth: number): DomainError {
+  return invalidField('body', `must not be nested more than ${maxDepth} deep`)
 }
 
 /** Creates an incremental scanner that finds the long strings and checks the bounds. */
@@ -92,7 +110,7 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
 
   function open(opensObject: boolean): void {
     isObject.push(opensObject)
-    if (isObject.length - 1 > maxDepth) throw invalidField('body', `must not be nested more than ${maxDepth} deep`)
+    if (isObject.length - 1 > maxDepth) throw tooDeep(maxDepth)
     isName = opensObject
     maxLength = null
     count()

@@ -158,6 +158,25 @@ test.each([
   expect(await refusalOf(json, changed)).toBe(refusal)
 })
 
+test('a short body is bounded in depth too, in lists and objects, and not by what stands in its strings', async () => {
+  const read = (json: string) => readJson(Buffer.from(json), { ...bounds, maxDepth: 3 })
+  const refused = {
+    code: 'validation_error',
+    details: [{ path: 'body', message: 'must not be nested more than 3 deep' }],
+  }
+  for (const json of [
+    '{"a":[[{}]]}',
+    '[[[[1]]]]',
+    '{"a":{"b":{"c":{}}}}',
+    `${'['.repeat(8_000)}${']'.repeat(8_000)}`,
+  ]) {
+    await expect(read(json)).rejects.toMatchObject(refused)
+  }
+  for (const json of ['{"a":[[1,null,"[[[["]]}', '{"a":{"b":{"c":1}}}', '1', 'null']) {
+    expect(await read(json)).toEqual(JSON.parse(json))
+  }
+})
+
 test('within the bounds nothing is refused', async () => {
   const json = `{"a":[[1]],"html":"${'x'.repeat(2_000)}"}`
   const tight = { maxDepth: 3, maxValues: 6, maxOtherBytes: 100 }
