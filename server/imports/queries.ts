@@ -144,13 +144,15 @@ export async function cancelImport(trx: Trx, { accountId, id }: ImportKey, at: D
 }
 
 /**
- * Leases the import that has waited longest, one of an account at a time. Returns undefined when there is none.
+ * Leases the import of an account that has waited longest, one of an account at a time. Accounts take turns in the order
+ * of their ids, from the one behind `after`: however many imports an account has, it gets as many turns as one with a
+ * single import. Returns undefined when there is none.
  *
  * @param lease The worker that takes it.
  */
 export async function claimImport(
   handle: Handle,
-  { lease, at, until }: { lease: string; at: Date; until: Date },
+  { lease, at, until, after }: { lease: string; at: Date; until: Date; after: string },
 ): Promise<ImportRow | undefined> {
   // For all accounts.
   const { rows } = await sql<ImportRow>`
@@ -163,7 +165,7 @@ export async function claimImport(
           SELECT FROM imports AS other WHERE other.account_id = i.account_id AND other.id <> i.id
             AND other.status = 'running' AND other.leased_until > ${at}
         )
-      ORDER BY worked_at LIMIT 1 FOR UPDATE SKIP LOCKED
+      ORDER BY account_id <= ${after}, account_id, worked_at LIMIT 1 FOR UPDATE SKIP LOCKED
     )
     RETURNING *
   `.execute(handle)

@@ -44,7 +44,7 @@ const roomWaits = { lookMs: 20, longestMs: 1_000 }
 const batchBytes = 4 * 1_048_576
 
 /**
- * Starts the worker that reads imports, one at a time and each for 10 seconds in turn. It reads the next rows while
+ * Starts the worker that reads imports, one at a time: each account has 10 seconds in turn. It reads the next rows while
  * PostgreSQL works on a batch.
  */
 export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
@@ -52,6 +52,8 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
   const { leaseMs = 20_000, batchRows = 1_000, onBatch } = options
   const lease = randomUUID()
   let isStopping = false
+  /** The account that had the last turn. */
+  let lastAccount = ''
   const means = { db, clock, outbox, confirmations, lease, leaseMs }
   const leaseEnd = () => new Date(clock.now().getTime() + leaseMs)
 
@@ -60,8 +62,9 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
     onError: (error) => logger.error({ err: error }, 'an import failed for a moment; trying again'),
     async run() {
       if (isStopping) return false
-      const row = await claimImport(db, { lease, at: clock.now(), until: leaseEnd() })
+      const row = await claimImport(db, { lease, at: clock.now(), until: leaseEnd(), after: lastAccount })
       if (row === undefined) return false
+      lastAccount = row.account_id
       const key = { accountId: row.account_id, id: row.id }
       try {
         await takeTurn(row, key)
