@@ -160,7 +160,7 @@ export const segments = c.router({
     path: '/v1/segments/:id/count',
     summary: 'Count a segment',
     description:
-      'How many contacts match now. Exact, if counting takes less than 2 seconds; otherwise an estimate from a sample of 10,000 contacts. The counts of an account are made one after the other.',
+      'How many contacts match now. Exact in an audience of up to about 200,000 contacts, and for conditions on `status` alone in any, if counting takes less than 1.5 seconds; otherwise an estimate from a sample of 10,000 contacts at most. The counts of an account are made one after the other.',
     pathParams: idParam,
     ...outcome(
       {
