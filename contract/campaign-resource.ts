@@ -83,7 +83,7 @@ const shownContent = z.object({
   text: z.string().nullable(),
   fallbacks: shownFallbacks.nullable().meta({
     description:
-      'Values for names that `variables` does not give: as written, or of a campaign that was sent those of its template. Null: none; of a variant, those of the campaign.',
+      'Values for names that `variables` does not give. A draft has them as they were written, a campaign that was sent has those of its template. Null: there are none. A variant with null has those of the campaign.',
   }),
 })
 

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Contact } from '../../contract/contacts.ts'
 import type { Page } from '../../contract/pagination.ts'
+import { lookedThrough } from '../database/bounded-lists.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { isTimedOut, limitStatements } from '../database/statement-timeout.ts'
 import { createKeyedSemaphore } from '../lib/semaphore.ts'
@@ -65,7 +66,7 @@ type ListedMatch = Omit<ContactMatch, 'isOfStatusAlone'>
 
 /**
  * Compares contacts with conditions at a bounded cost, however slow they are: in this process an account has one statement
- * at a time, which ends after a while. Its functions throw `unavailable` when the turn does not come, and when even few
+ * at a time, with a time limit. Its functions throw `unavailable` when the turn does not come, and when even few
  * contacts take too long. They need a handle outside of a transaction, which a time limit would end.
  */
 export type ContactMatching = {
@@ -81,8 +82,6 @@ export type ContactMatching = {
   exportCsv(handle: Handle, match: ListedMatch & { declared: readonly DeclaredProperty[] }): AsyncGenerator<string>
 }
 
-/** Contacts that a page of a list looks at. */
-const lookedAtOnce = 10_000
 /** How long a page of an export waits for its turn: the client waits anyway. Milliseconds. */
 const exportPatienceMs = 60_000
 /** Contacts that an estimate is made from, at least: of 25, its error is a fifth of the audience in 19 of 20 cases. */
@@ -143,7 +142,7 @@ export function createContactMatching(limits: Partial<MatchLimits> = {}): Contac
       const after = decodeCursor('subscriber', cursor)
       const page = { audienceId, matching: condition, after, limit: limit + 1 }
       const { rows, lookedTo } = await inTurn(accountId, patienceMs, () =>
-        look(handle, { most: lookedAtOnce, least: 1 }, (trx, looked) =>
+        look(handle, { most: lookedThrough, least: 1 }, (trx, looked) =>
           selectContacts(trx, accountId, { ...page, looked }),
         ),
       )

@@ -33,13 +33,13 @@ const lateMs = 10 * 60_000
  * then at as many as there is time for.
  */
 
-/** A turn compares people with segments for so long. Milliseconds. */
+/** Time in which a turn compares people with segments. Milliseconds. */
 const comparingMs = 1_000
 /** Contacts that its first transaction looks at: fewer after a turn that failed, perhaps because that took too long. */
 const firstCompared = 16
 /** Each transaction looks at so many times the contacts of the one before, at most: the next ones may take longer. */
 const growth = 4
-/** After so long a transaction that compares people ends in vain. Milliseconds. */
+/** A statement that compares people is canceled after this time. Milliseconds. */
 const longestMs = 5_000
 
 /** Lists the next recipients of a campaign that is scheduled, and starts sending after the last. */

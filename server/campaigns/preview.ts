@@ -85,15 +85,11 @@ async function contentToShow(
   const path = unsaved.templateId === undefined ? templatePath : 'body.templateId'
   const { content, faults: ofContent } = await contentNow(handle, row.account_id, { fields, templatePath: path, now })
   const hasOther = unsaved.content !== undefined || unsaved.templateId !== undefined
-  const { constants } =
-    inherited === undefined || hasOther
-      ? content
-      : (
-          await contentNow(handle, row.account_id, {
-            fields: { ...fields, template_id: inherited.template_id },
-            now,
-          })
-        ).content
+  let { constants } = content
+  if (inherited !== undefined && !hasOther) {
+    const ofTemplate = { ...fields, template_id: inherited.template_id }
+    constants = (await contentNow(handle, row.account_id, { fields: ofTemplate, now })).content.constants
+  }
   const mjml = fields.template_id === null ? fields.mjml : null
   return {
     content: { ...contentOf(content), mjml },

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Handle } from './connection.ts'
 
 /** Most rows that one statement looks through for those that a filter leaves. */
-const lookedThrough = 10_000
+export const lookedThrough = 10_000
 
 /** A page of a list whose filter no index serves. */
 export type FittingPage<Row> = {

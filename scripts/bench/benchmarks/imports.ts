@@ -161,7 +161,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     notes: [
       `The file has ${formatNumber(count)} rows with a name and three properties. Measured from the request until the import is completed, in which each row is read, checked and written with its contact; an event for the person and one for the contact with each, unless \`events=false\`.`,
       `Meanwhile another account adds ${calmRate} people a second; its time is from the commit of the event until its webhook has it.`,
-      'INSERT writes the same people and contacts by statements of 1,000 rows, each its own transaction, without events and without looking who is there.',
+      'INSERT writes the same people and contacts in transactions of 1,000 rows each. It emits no events, and does not check which people exist already.',
     ],
   }
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { SegmentCondition } from '../../../contract/segment-conditions.ts'
+import { usualMatchLimits } from '../../../server/audiences/matching-contacts.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { declareProperties } from '../csv-file.ts'
@@ -142,7 +143,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     costs: [],
     notes: [
       `${formatNumber(count)} contacts with three properties, of whom half got a campaign; a third of those opened it, a tenth clicked.`,
-      'An estimate is marked in the answer. It is made of a sample, where the audience is larger than 200,000 contacts and the conditions are about more than the status.',
+      `The response says whether a count is an estimate. Audiences of more than ${formatNumber(usualMatchLimits.exactUpTo)} contacts are estimated from a sample, unless the conditions are about the status alone.`,
       'Each segment: p50 and p95 of the large audience in ms | p50 of the small one.',
       ...compared.map(lineOf),
     ],

@@ -12,7 +12,7 @@ process.on('SIGTERM', () => {
   isStopping = true
   listmonk.kill()
 })
-// Answers as long as this program runs, and so as long as Listmonk does.
+// This program ends when Listmonk ends: a response shows that Listmonk runs.
 serve({ ping: handler(z.null(), () => undefined) })
 await once(listmonk, 'exit')
 process.exit(isStopping ? 0 : 1)
