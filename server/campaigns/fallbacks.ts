@@ -10,7 +10,7 @@ import type { CampaignRow } from './queries.ts'
  */
 
 /** Why a value with a name that the campaign gives itself is refused. */
-export const givenByCampaign = 'is given by the campaign itself'
+export const givenByCampaign = 'is given by the campaign itself; choose another name'
 
 export function isOfCampaign(name: string): boolean {
   return campaignVariables.some((own) => own === name)

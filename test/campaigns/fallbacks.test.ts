@@ -113,7 +113,7 @@ test('content of a variant has the fallbacks of the template of the campaign, in
 })
 
 test('fallbacks of content with a name that the campaign gives itself are refused with their place', async () => {
-  const message = 'is given by the campaign itself'
+  const message = 'is given by the campaign itself; choose another name'
   const fault = (path: string) => ({ code: 'rule_violation', details: [{ path, message }] })
   const draft = (fallbacks: Record<string, string>) => world.draft(audience, { content: { html, fallbacks } })
   await expect(draft({ contact: 'Ada' })).rejects.toMatchObject(fault('body.content.fallbacks.contact'))

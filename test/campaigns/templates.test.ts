@@ -110,7 +110,7 @@ test('a draft names each fault', async () => {
   expect(await refusal(make({ templateId }))).toEqual(['rule_violation', 'body.variables.season: is required'])
   expect(await refusal(make({ templateId, variables: { season: 1, contact: {} } }))).toEqual([
     'rule_violation',
-    'body.variables.contact: is given by the campaign itself',
+    'body.variables.contact: is given by the campaign itself; choose another name',
     'body.variables.season: must be a text',
   ])
   expect(await refusal(make({ subject: 'A', content, variables: { long: 'x'.repeat(16_384) } }))).toEqual([

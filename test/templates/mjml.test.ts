@@ -120,7 +120,7 @@ test('the preview of a campaign names faults by part and line', async () => {
   ])
   const variables = { contact: 1 }
   expect((await render(id, { variables })).errors).toEqual([
-    { part: 'variables', line: null, message: 'contact: is given by the campaign itself.' },
+    { part: 'variables', line: null, message: 'contact: is given by the campaign itself; choose another name.' },
   ])
 })
 
