@@ -169,7 +169,7 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     await client.succeed(contract.suppressions.create, { body: { address } })
 
     await page.goto(`${root}/subscribers/${(await subscriber()).id}`)
-    await main.getByRole('link', { name: 'To this person' }).waitFor()
+    await main.getByRole('link', { name: 'To this person', exact: true }).waitFor()
     expect(await main.innerText()).not.toContain('To another one')
     const notice = main.getByRole('note')
     await notice.getByText('This address is suppressed').waitFor()
