@@ -162,10 +162,11 @@ export type Tally = { status: CampaignRecipientStatus; reason: string | null; co
 export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Promise<Tally[]> {
   const { rows } = await sql<Tally>`
     WITH queued AS MATERIALIZED (
-      SELECT subscriber_id, email_id FROM campaign_recipients
-      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'queued'
+      -- The bound makes the planner use the index of what is queued, whatever the statistics say.
+      SELECT ctid AS place, email_id FROM campaign_recipients
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'queued' AND email_id > ''
     ), over AS MATERIALIZED (
-      SELECT q.subscriber_id, e.status, e.reason FROM queued q
+      SELECT q.place, e.status, e.reason FROM queued q
       -- Without a row, the email was deleted when it had ended.
       LEFT JOIN LATERAL (
         SELECT status, attempt_count, reason FROM email_recipients WHERE email_id = q.email_id AND position = 0 OFFSET 0
@@ -179,8 +180,8 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
           WHEN o.reason LIKE 'The person unsubscribed%' OR o.reason LIKE 'The person had not confirmed%'
             OR o.reason LIKE 'The person left the topic%' THEN 'unsubscribed'
           WHEN o.reason LIKE 'The person left%' THEN 'left' ELSE 'suppressed' END END
-      FROM over o
-      WHERE r.account_id = ${accountId} AND r.campaign_id = ${id} AND r.subscriber_id = o.subscriber_id
+      -- Only who has the lock of the campaign changes its recipients, so they are still there.
+      FROM over o WHERE r.ctid = o.place
       RETURNING r.status, r.reason
     )
     SELECT status, reason, count(*)::int AS count FROM changed GROUP BY status, reason
