@@ -23,7 +23,7 @@ const rooms = {
 
   message: `${base} secrets`,
   rendering: 'lib',
-  smtp: 'lib network',
+  smtp: 'lib network shared',
   'smtp-listener': `${base}`,
   'stored-messages': `${base} database message smtp-listener`,
   'email-delivery': `${base} secrets network database queue outbox statistics message smtp stored-messages`,

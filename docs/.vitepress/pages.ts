@@ -100,6 +100,7 @@ export const sections: readonly Section[] = [
       'docs/architecture/delivery-states.md': 'a delivery from its event to its last attempt',
       'docs/architecture/campaign-states.md': 'a campaign and its recipients: who moves what, in which transaction',
       'docs/architecture/email-recipient-states.md': 'an email and each of its recipients, until an outcome is known',
+      'docs/architecture/email-lanes.md': 'how emails that are sent singly pass those of campaigns',
       'docs/architecture/sending-domain-states.md': 'a sending domain and the checks of its DNS records',
       'docs/architecture/webhook-states.md': 'a webhook: enabled, disabled, by whom and why',
       'docs/architecture/delivery-engine.md': 'how committed events become HTTP requests: fairness, limits, failures',

@@ -93,6 +93,7 @@ export function startAccountEmailWorker(options: AccountEmailWorkerOptions): Acc
     const message = await composeAccountEmail(email, { from, signer, at: clock.now() })
     const [result] = await transport.send(
       {
+        lane: 'single',
         destination: transport.destinationOf(mailbox.domain),
         // At the return path of a domain, whose SPF record allows this service.
         mailFrom:

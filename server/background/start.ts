@@ -2,6 +2,7 @@ import { createLoneEvents } from '../fan-out/lone-events.ts'
 import { traceEvents } from '../observability/tracing/events.ts'
 import type { Tracer } from '../observability/tracing/tracer.ts'
 import { createOutbox, type Outbox } from '../outbox/append.ts'
+import type { Lane } from '../shared/lanes.ts'
 import { webhookChannel } from '../webhook-delivery/webhook-changes.ts'
 import { startWakeUps, type WakeUpOptions } from './wake-ups.ts'
 import { startWorkers, type WorkersOptions } from './workers.ts'
@@ -11,8 +12,8 @@ export type BackgroundOptions = WorkersOptions & {
   works: boolean
   connectionString: string
   tracer: Tracer
-  /** Makes the mail worker of this process look for emails. */
-  wakeMail: () => void
+  /** Makes the mail worker of this process look for emails of a lane. */
+  wakeMail: (lane: Lane) => void
   /** Handlers of further channels, as for `startWakeUps`. */
   on: WakeUpOptions['on']
 }
@@ -22,8 +23,8 @@ export type Background = AsyncDisposable & {
   readonly outbox: Outbox
   /** Makes the delivery worker of this process, if there is one, look for due deliveries in this flow. */
   wakeDelivery(flow: number): void
-  /** Makes the mail worker look for emails: of this process, or of others. */
-  wakeMail(): void
+  /** Makes the mail worker look for emails of a lane: of this process, or of others. */
+  wakeMail(lane: Lane): void
   /** Returns true if all workers of this process have recently looked for work without an error. */
   workersAlive(): boolean
   /** Stops the workers: see `Workers`. Wake-ups go on until disposal. */
@@ -32,8 +33,8 @@ export type Background = AsyncDisposable & {
 
 /** Notified when another process has appended to the outbox. */
 const outboxChannel = 'postern_outbox'
-/** Notified when another process has put emails into the queue. */
-const emailsChannel = 'postern_emails'
+/** Notified when another process has put emails of a lane into the queue. */
+const emailChannels: Readonly<Record<Lane, string>> = { single: 'postern_emails', bulk: 'postern_emails_in_bulk' }
 
 /**
  * Starts the work behind the requests: the workers, the wake-ups between processes, and the outbox, which wakes the
@@ -52,7 +53,8 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     on: {
       ...options.on,
       [outboxChannel]: () => workers?.wakeFanOut(),
-      [emailsChannel]: wakeMail,
+      [emailChannels.single]: () => wakeMail('single'),
+      [emailChannels.bulk]: () => wakeMail('bulk'),
       [webhookChannel]: webhookChanges.tellNotified,
     },
   })
@@ -68,7 +70,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   return {
     outbox,
     wakeDelivery: (flow) => workers?.wakeDelivery(flow),
-    wakeMail: () => (works ? wakeMail() : wakeUps.notify(emailsChannel)),
+    wakeMail: (lane) => (works ? wakeMail(lane) : wakeUps.notify(emailChannels[lane])),
     workersAlive: () => workers === null || workers.alive(),
     stop: async (deadlineMs) => workers?.stop(deadlineMs),
     [Symbol.asyncDispose]: () => running.disposeAsync(),

@@ -94,7 +94,7 @@ export function createConfirmationMailer(options: ConfirmationMailerOptions): Co
       // No email can be written to some addresses of subscribers: their domains are no names of the DNS.
       const letters = written.flatMap(({ subscriberId, email }) => (email === null ? [] : [{ subscriberId, email }]))
       const sent = letters.map(({ email }) => ({ id: newId('email', askedAt), campaignId: null, email }))
-      const results = await emails.sendOfAccount(trx, scope, sent, { isBulk })
+      const results = await emails.sendOfAccount(trx, scope, sent, { lane: isBulk ? 'bulk' : 'single' })
       const asked = new Set<string>()
       for (const [index, { subscriberId }] of letters.entries()) {
         const result = results[index]

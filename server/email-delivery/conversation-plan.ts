@@ -1,4 +1,5 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
+import type { Lane } from '../shared/lanes.ts'
 import type { Unusable } from '../smtp/transport.ts'
 import { isWaiting } from './email-status.ts'
 import type { RecipientFact } from './recipient-facts.ts'
@@ -10,6 +11,7 @@ import { play } from './simulator.ts'
 /** A planned SMTP conversation: recipients of one email that share a destination. */
 export type Planned = {
   email: DueEmail
+  lane: Lane
   destination: string
   /** True: there is one recipient, and the message is that recipient's own copy. */
   personal: boolean
@@ -53,6 +55,7 @@ export type Routes = {
 
 /** Settings for sending one email. */
 export type Manner = {
+  lane: Lane
   /** True: each recipient gets a copy of their own. */
   personal: boolean
   /** A reason, other than the sending domain, not to send the email; null: none. */
@@ -63,7 +66,7 @@ export type Manner = {
  * Plans the work for an email. All due recipients of one destination share a conversation; with personal copies,
  * each recipient has a conversation of their own.
  */
-export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: Routes): Plan {
+export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, routes: Routes): Plan {
   const isHeld = email.campaignStatus === 'paused'
   const waitingNow = isHeld ? [] : email.recipients.filter((recipient) => recipient.due)
   const canceled = email.campaignStatus === 'canceled' ? waitingNow : []
@@ -83,7 +86,7 @@ export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: 
   const waiting: BlockedRecipients[] = []
   const conversations = groups.flatMap((group) => {
     const leave = routes.take(group.destination)
-    if (leave !== null) return [{ ...group, email, personal, leave }]
+    if (leave !== null) return [{ ...group, email, lane, personal, leave }]
     const unusable = routes.unusable(group.destination)
     if (unusable === null) parkedAt.add(group.destination)
     else waiting.push({ unusable, recipients: group.recipients })

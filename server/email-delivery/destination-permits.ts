@@ -1,8 +1,9 @@
 import { addToCount } from '../lib/count-map.ts'
+import type { Lane } from '../shared/lanes.ts'
 import type { Transport } from '../smtp/transport.ts'
 
 /**
- * Permits for conversations, held from planning until the transport counts the conversation itself. Unlike a
+ * Permits for conversations of a lane, held from planning until the transport counts the conversation itself. Unlike a
  * semaphore, taking one never waits, and the transport decides at each moment how many there are.
  */
 export type DestinationPermits = {
@@ -25,7 +26,10 @@ const maxLooks = 50
 /** Maximum destinations with counted looks. */
 const maxCounted = 10_000
 
-export function createDestinationPermits(transport: Pick<Transport, 'room' | 'roomFor'>): DestinationPermits {
+export function createDestinationPermits(
+  transport: Pick<Transport, 'room' | 'roomFor'>,
+  lane: Lane,
+): DestinationPermits {
   const taken = new Map<string, number>()
   const looks = new Map<string, number>()
   let total = 0
@@ -35,12 +39,12 @@ export function createDestinationPermits(transport: Pick<Transport, 'room' | 'ro
     addToCount(taken, destination, by)
   }
 
-  const room = () => Math.max(0, transport.room() - total)
+  const room = () => Math.max(0, transport.room(lane) - total)
 
   return {
     room,
     take(destination) {
-      if (room() === 0 || (taken.get(destination) ?? 0) >= transport.roomFor(destination)) return null
+      if (room() === 0 || (taken.get(destination) ?? 0) >= transport.roomFor(destination, lane)) return null
       change(destination, 1)
       if (looks.size >= maxCounted) looks.clear()
       looks.set(destination, Math.min(maxLooks, (looks.get(destination) ?? 0) + 1))

@@ -1,10 +1,12 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createKeyedSemaphore } from '../lib/semaphore.ts'
+import { createKeyedSemaphore, createSemaphore } from '../lib/semaphore.ts'
 import type { Composer } from '../message/compose.ts'
 import type { DkimSigner } from '../message/dkim.ts'
 import type { CopyRef, MailTokens } from '../message/mail-tokens.ts'
 import type { Outcome, Transport } from '../smtp/transport.ts'
+import type { BulkPause } from './bulk-pause.ts'
 import { factsOfObstacles, obstructedOf, type Planned } from './conversation-plan.ts'
 import { createHandOverOrder, type Turn } from './destination-order.ts'
 import { type Content, loadContent, sizeOfContent } from './load-content.ts'
@@ -20,6 +22,7 @@ export type EmailSenderMeans = {
   composer: Composer
   signers: Signers
   tokens: Pick<MailTokens, 'returnPath'>
+  bulkPause: BulkPause
   /** Maximum connections, in total and to one host. Large emails get half of each. */
   concurrency: number
   connectionsPerHost: number
@@ -43,19 +46,21 @@ export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
 
 export type EmailSender = {
   /**
-   * Composes the message and holds the conversation. Small messages for one destination go to the transport in the
-   * order of these calls. Never throws.
+   * Composes the message and holds the conversation. Small messages of a lane for one destination go to the transport in
+   * the order of these calls. Never throws.
    */
   converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<SendResult>
 }
 
 /** Memory for the large emails that are being sent. Bytes. */
 const largeBytes = 128 * 1024 * 1024
+/** Messages in bulk that are composed at once: enough that one is composed while another is signed in a thread. */
+const composedInBulk = 2
 /** Copies of a content in memory while its message is made: read, encoded and concatenated. */
 const copies = 4
 
 export function createEmailSender(means: EmailSenderMeans): EmailSender {
-  const { db, clock, transport, composer, signers, tokens, concurrency, connectionsPerHost, onError } = means
+  const { db, clock, transport, composer, signers, tokens, bulkPause, concurrency, connectionsPerHost, onError } = means
   const half = (connections: number) => Math.max(1, Math.floor(connections / 2))
   /** By destination. Leaves connections for small emails. */
   const large = createKeyedSemaphore({
@@ -65,7 +70,8 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     // Together with the admitted emails, this is below the number that the worker may hold and still claim.
     waiting: concurrency,
   })
-  const order = createHandOverOrder()
+  const order = { single: createHandOverOrder(), bulk: createHandOverOrder() }
+  const composing = createSemaphore(composedInBulk)
 
   /** Sends a large email once there is memory for it. It gives up its turn, so that small emails do not wait for it. */
   async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
@@ -87,18 +93,18 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   }
 
   async function send(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
-    const { email, destination, recipients } = planned
+    const { email, lane, destination, recipients } = planned
     const signer = email.domain && (await signers.of(email.domain.id))
     if (email.domain === null || signer === null) return obstructedResult(planned, null)
     const content = draft.small ?? (await loadContent(db, email.id))
     // The email was deleted meanwhile, so there is nothing to store.
     if (content === undefined) return { facts: [], released: [], waiting: null }
-    if (signal.aborted) return released(planned)
-    const message = await compose(planned, draft, { content, signer }).catch(onError)
-    if (!message) return composeFailed(planned)
+    const message = await composeInTurn(planned, draft, { content, signer }, signal)
+    if (message === 'stopping') return released(planned)
+    if (message === 'failed') return composeFailed(planned)
     await turn.come
     const mailFrom = tokens.returnPath(copyOf(planned), email.domain.returnPath)
-    const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
+    const sending = transport.send({ lane, destination, mailFrom, recipients, message }, signal)
     turn.pass()
     planned.leave()
     const outcomes = await sending
@@ -129,6 +135,29 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   function untilOf({ destination }: Planned): Date | 'in-place' {
     if (transport.only !== null) return 'in-place'
     return transport.unusable(destination)?.until ?? new Date(clock.now().getTime() + unusablePauseMs)
+  }
+
+  /** Composes the message; one in bulk when it is its turn, and no email that is sent singly is made ready. */
+  async function composeInTurn(
+    planned: Planned,
+    draft: Draft,
+    parts: { content: Content; signer: DkimSigner },
+    signal: AbortSignal,
+  ): Promise<Buffer | 'stopping' | 'failed'> {
+    const endTurn = planned.lane === 'bulk' ? await composing.acquire() : null
+    try {
+      if (planned.lane === 'bulk') {
+        await bulkPause.over()
+        // Other work of the event loop goes before the next message.
+        await setImmediate()
+      }
+      return signal.aborted ? 'stopping' : await compose(planned, draft, parts)
+    } catch (error) {
+      onError(error)
+      return 'failed'
+    } finally {
+      endTurn?.()
+    }
   }
 
   /** Composes the message: once for all conversations of a small email, or for each recipient if copies differ. */
@@ -167,7 +196,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
 
   return {
     async converse(planned, draft, signal) {
-      const turn = order.join(planned.destination)
+      const turn = order[planned.lane].join(planned.destination)
       try {
         return await (draft.small === undefined ? sendLarge : send)(planned, draft, signal, turn)
       } catch (error) {

@@ -23,13 +23,13 @@ export async function reconcileEmails({ db, queue }: { db: Db; queue: Queue }): 
   }
 }
 
-type EmailWithoutJob = { id: string; account_id: string; due_at: Date | null }
+type EmailWithoutJob = { id: string; account_id: string; campaign_id: string | null; due_at: Date | null }
 
 /** Checks again with the rows locked, because results may have been stored meanwhile, and creates the missing jobs. */
 async function mend({ db, queue }: { db: Db; queue: Queue }, emailIds: readonly string[]): Promise<number> {
   return inTransaction(db, async (trx) => {
     const { rows } = await sql<EmailWithoutJob>`
-      SELECT e.id, e.account_id, greatest(e.scheduled_at, r.next_attempt_at) AS due_at
+      SELECT e.id, e.account_id, e.campaign_id, greatest(e.scheduled_at, r.next_attempt_at) AS due_at
       FROM emails e, LATERAL (
         SELECT min(next_attempt_at) AS next_attempt_at FROM email_recipients
         WHERE email_id = e.id AND status IN ('queued', 'sending', 'deferred')
@@ -44,7 +44,12 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, emailIds: readonly 
     await queue.emails.remove(trx, [...missing])
     await queue.emails.put(
       trx,
-      lost.map(({ id, account_id, due_at }) => ({ emailId: id, accountId: account_id, dueAt: due_at })),
+      lost.map(({ id, account_id, campaign_id, due_at }) => ({
+        emailId: id,
+        accountId: account_id,
+        dueAt: due_at,
+        lane: campaign_id === null ? ('single' as const) : ('bulk' as const),
+      })),
     )
     return lost.length
   })

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import type {
   EmailRecipientsTable,
   EmailsTable,
@@ -27,8 +28,6 @@ export type DueEmail = {
   topicId: string | null
   trackOpens: boolean
   trackClicks: boolean
-  /** True: emails that are sent singly go first. */
-  isOfCampaign: boolean
   /** The state of the campaign that it is part of. Null: of none, or of one that is deleted. */
   campaignStatus: CampaignStatus | null
   /** All recipients, including those without work to do: the message headers name them. */
@@ -77,7 +76,6 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     domain_status: EmailDomain['status']
     return_path: string
     doubts: ('unknown' | 'resent')[]
-    is_of_campaign: boolean
     campaign_status: CampaignStatus | null
     suppressed: SuppressionsTable['reason'] | null
     /** Of the people in the audience of the email. Null: none is in it, or there is none. */
@@ -105,7 +103,7 @@ const people = sql`
  * A recipient in `sending` is due: only the owner of the claim sends, so the previous owner has died.
  */
 export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<DueEmail[]> {
-  const { rows } = await sql<Row>`
+  const statement = sql<Row>`
     SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
       e.topic_id, e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
       r.first_attempt_at, r.next_attempt_at, r.delayed_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
@@ -116,7 +114,6 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         SELECT t.type FROM email_timeline t
         WHERE t.email_id = e.id AND t.position = r.position AND t.type IN ('unknown', 'resent') ORDER BY t.id
       ) END AS doubts,
-      e.campaign_id IS NOT NULL AS is_of_campaign,
       (
         SELECT c.status FROM campaigns c WHERE c.account_id = e.account_id AND c.id = e.campaign_id
       ) AS campaign_status,
@@ -151,7 +148,8 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
     FOR UPDATE OF e, r
-  `.execute(trx)
+  `
+  const rows = await executePrepared(trx, { name: 'lock_due_emails' }, statement)
   return [...Map.groupBy(rows, ({ id }) => id).values()].map((ofEmail) => {
     const email = ofEmail[0] as Row
     return {
@@ -167,7 +165,6 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       topicId: email.topic_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
-      isOfCampaign: email.is_of_campaign,
       campaignStatus: email.campaign_status,
       recipients: ofEmail.map(recipientOf),
     }
@@ -239,7 +236,7 @@ export async function markSending(
 ): Promise<void> {
   if (begun.length === 0) return
   const ids = [...new Set(begun.map(({ emailId }) => emailId))]
-  await sql`
+  const statement = sql`
     WITH recipient AS (
       UPDATE email_recipients r SET
         status = 'sending', attempt_count = r.attempt_count + 1, next_attempt_at = NULL,
@@ -262,7 +259,8 @@ export async function markSending(
     )
     UPDATE emails SET status = 'sending', updated_at = ${at}
     WHERE id = ANY(${ids}::text[]) AND status <> 'sending'
-  `.execute(trx)
+  `
+  await executePrepared(trx, { name: 'mark_sending', sendsWithNext: true }, statement)
 }
 
 /** A recipient in `sending` with the number of the attempt, which tells it from an attempt of another worker. */

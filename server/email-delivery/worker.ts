@@ -2,10 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { inTransaction } from '../database/connection.ts'
 import { type Loop, startLoop } from '../lib/polling-loop.ts'
-import { timeout } from '../lib/timer.ts'
+import { startSystemTimer, timeout } from '../lib/timer.ts'
 import { isPersonal } from '../message/compose.ts'
 import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
+import { type Lane, lanes } from '../shared/lanes.ts'
+import { createBulkPause } from './bulk-pause.ts'
 import {
   beginningsOf,
   factsAtOnce,
@@ -16,7 +18,7 @@ import {
   type Planned,
   planOf,
 } from './conversation-plan.ts'
-import { createDestinationPermits } from './destination-permits.ts'
+import { createDestinationPermits, type DestinationPermits } from './destination-permits.ts'
 import { createEmailSender, type Draft, type EmailSenderMeans } from './email-sender.ts'
 import { type Finished, parkMs, type Sent, shortParkMs, startEmailSettler } from './email-settler.ts'
 import { loadSmallContents } from './load-content.ts'
@@ -25,7 +27,7 @@ import type { RecordMeans } from './record-facts.ts'
 import { refusalOfLinks } from './send-refusal.ts'
 import { lockDue, markSending } from './sending-queries.ts'
 
-export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError'> &
+export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError' | 'bulkPause'> &
   RecordMeans & {
     queue: Queue
     logger: Logger
@@ -46,8 +48,10 @@ export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError'> &
   }
 
 export type MailWorker = {
-  /** Makes the worker look for emails now. */
-  wake(): void
+  /** Makes the worker look for emails of a lane now. */
+  wake(lane: Lane): void
+  /** Resolves when work in bulk may begin: see `BulkPause`. */
+  bulkMayBegin(): Promise<void>
   /** Returns the milliseconds since the worker last claimed, settled and renewed claims without an error. */
   idleMs(): number
   /**
@@ -58,9 +62,23 @@ export type MailWorker = {
 }
 
 /** A claimed email that this process holds until the results of all its conversations are stored. */
-type EmailInHand = Finished & { since: number; partsLeft: number }
+type EmailInHand = Finished & { lane: Lane; since: number; partsLeft: number }
 
-/** Emails prefetched for each allowed connection. */
+/** A lane of the worker: it claims emails while it has room for them. */
+type WorkerLane = {
+  permits: DestinationPermits
+  /** Emails of the lane in hand. */
+  inHand: number
+  /** False when nothing new waited at the last claim. */
+  mayHaveMore: boolean
+  hasRoom(): boolean
+  /** Learns how many of the claimed emails found no room at their destination. */
+  adjustMaxClaim(claimed: number, parked: number): void
+  fresh: Loop
+  due: Loop
+}
+
+/** Emails of a lane prefetched for each allowed connection. */
 const heldPerConnection = 4
 const batchSize = 200
 const minBatchSize = 50
@@ -72,8 +90,8 @@ const heldMs = 60_000
 const settlingMs = 1_000
 
 /**
- * Starts the loop that sends email: it claims emails, marks their recipients as `sending`, holds the SMTP
- * conversations and stores the results in batches. Emails whose destination has no room go back to the queue for a
+ * Starts the loops that send email: they claim emails of each lane, mark their recipients as `sending`, hold the SMTP
+ * conversations and store the results in batches. Emails whose destination has no room go back to the queue for a
  * moment, so that they do not block others.
  */
 export function startMailWorker(options: MailWorkerOptions): MailWorker {
@@ -83,56 +101,95 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const held = new Map<string, EmailInHand>()
   const running = new Set<Promise<void>>()
   const aborting = new AbortController()
-  const permits = createDestinationPermits(transport)
-  const sender = createEmailSender({ ...options, onError: report('preparing a message') })
+  const bulkPause = createBulkPause({ now: () => performance.now(), startTimer: startSystemTimer })
+  const sender = createEmailSender({ ...options, bulkPause, onError: report('preparing a message') })
 
   const settling = startEmailSettler({
     ...options,
     intervalMs,
     onError: report('storing the results of sending'),
     onFinished(emailIds) {
-      for (const id of emailIds) held.delete(id)
-      if (hasRoom()) wake()
+      const ended = new Set(emailIds.map((id) => letGo(id)))
+      // What ends in either lane may leave room for bulk.
+      for (const lane of lanes) if (lane === 'bulk' || ended.has(lane)) wakeForRoom(laneOf[lane])
     },
   })
 
-  /** Returns whether to claim now: a small claim costs as much as one of hundreds, so claims wait for room. */
-  function hasRoom(): boolean {
-    return held.size <= maxHeld / 2 && permits.room() > 0
-  }
+  function startLane(name: Lane): WorkerLane {
+    const permits = createDestinationPermits(transport, name)
+    /** Maximum emails per claim. It shrinks while most claimed emails find no room at their destination. */
+    let maxClaim = batchSize
 
-  /** Maximum emails per claim. It shrinks while most claimed emails find no room at their destination. */
-  let maxClaim = batchSize
+    function claimLoop(what: 'fresh' | 'due'): Loop {
+      return startLoop({
+        intervalMs,
+        onError: report(`claiming ${what} emails`),
+        async run() {
+          if (name === 'bulk') await bulkPause.over()
+          const end = name === 'single' && what === 'fresh' ? bulkPause.begin() : null
+          try {
+            // Emails stored in the same moment are claimed together.
+            await pause(gatheringMs)
+            if (!lane.hasRoom()) {
+              lane.mayHaveMore = true
+              return false
+            }
+            const limit = Math.min(maxHeld - lane.inHand, permits.room(), maxClaim)
+            const claimed = await queue.emails.claim(what, name, limit)
+            if (what === 'fresh') lane.mayHaveMore = claimed.length === limit
+            await begin(claimed, name)
+            return claimed.length === limit
+          } finally {
+            end?.()
+          }
+        },
+      })
+    }
 
-  function adjustMaxClaim(claimed: number, parked: number): void {
-    maxClaim = parked > claimed / 2 ? minBatchSize : Math.min(batchSize, 2 * maxClaim)
-  }
-
-  function claimLoop(what: 'fresh' | 'due'): Loop {
-    return startLoop({
-      intervalMs,
-      onError: report(`claiming ${what} emails`),
-      async run() {
-        // Emails stored in the same moment are claimed together.
-        await pause(gatheringMs)
-        if (!hasRoom()) return false
-        const limit = Math.min(maxHeld - held.size, permits.room(), maxClaim)
-        const claimed = await queue.emails.claim(what, limit)
-        await begin(claimed)
-        return claimed.length === limit
+    const lane: WorkerLane = {
+      permits,
+      inHand: 0,
+      mayHaveMore: true,
+      // A small claim costs as much as one of hundreds, so claims wait for room.
+      hasRoom: () => lane.inHand <= maxHeld / 2 && permits.room() > 0,
+      adjustMaxClaim(claimed, parked) {
+        maxClaim = parked > claimed / 2 ? minBatchSize : Math.min(batchSize, 2 * maxClaim)
       },
-    })
+      fresh: claimLoop('fresh'),
+      due: claimLoop('due'),
+    }
+    return lane
   }
-  const fresh = claimLoop('fresh')
-  const due = claimLoop('due')
+  const laneOf: Record<Lane, WorkerLane> = { single: startLane('single'), bulk: startLane('bulk') }
+  const claiming = lanes.flatMap((lane) => [laneOf[lane].fresh, laneOf[lane].due])
 
-  function wake(): void {
-    fresh.wake()
+  function wake(lane: Lane): void {
+    laneOf[lane].fresh.wake()
+    laneOf[lane].due.wake()
+  }
+
+  function wakeForRoom({ hasRoom, mayHaveMore, fresh, due }: WorkerLane): void {
+    if (!hasRoom()) return
+    if (mayHaveMore) fresh.wake()
     due.wake()
   }
 
-  async function begin(claimed: readonly ClaimedEmail[]): Promise<void> {
-    const since = performance.now()
+  function take(claimed: ClaimedEmail, lane: Lane): void {
+    held.set(claimed.emailId, { claimed, lane, since: performance.now(), partsLeft: 0, waitsUntil: null })
+    laneOf[lane].inHand += 1
+  }
+
+  /** Lets go of an email whose claim has ended. Returns its lane; null: it is not in hand. */
+  function letGo(emailId: string): Lane | null {
+    const one = held.get(emailId)
+    if (one === undefined) return null
+    held.delete(emailId)
+    laneOf[one.lane].inHand -= 1
+    if (one.waitsUntil === 'in-place') laneOf[one.lane].mayHaveMore = true
+    return one.lane
+  }
+
+  async function begin(claimed: readonly ClaimedEmail[], lane: Lane): Promise<void> {
     const newlyClaimed: ClaimedEmail[] = []
     for (const one of claimed) {
       const own = held.get(one.emailId)
@@ -142,13 +199,13 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       else newlyClaimed.push(one)
     }
     if (newlyClaimed.length === 0) return
-    for (const one of newlyClaimed) held.set(one.emailId, { claimed: one, since, partsLeft: 0, waitsUntil: null })
+    for (const one of newlyClaimed) take(one, lane)
     try {
-      await start(await planAll(newlyClaimed))
+      await start(await planAll(newlyClaimed, lane))
     } catch (error) {
       // If this fails too, the claims lapse and the emails are claimed again.
       await inTransaction(db, (trx) => putBack(newlyClaimed, trx)).catch(() => undefined)
-      for (const one of newlyClaimed) held.delete(one.emailId)
+      for (const one of newlyClaimed) letGo(one.emailId)
       throw error
     }
   }
@@ -157,22 +214,22 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
    * Plans the claimed emails, commits which recipients are being sent to, and returns the plans that need work now.
    * Ends the claims of the other emails: they are done, or go back to the queue.
    */
-  async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
+  async function planAll(claimed: readonly ClaimedEmail[], lane: Lane): Promise<Plan[]> {
+    const { permits, adjustMaxClaim } = laneOf[lane]
     const plans = new Map<string, Plan>()
     const { destinationOf, unusable } = transport
-    const routes = { destinationOf, unusable, take: permits.take }
+    const routes = { destinationOf, unusable, take: (destination: string) => permitOf(lane, destination) }
     let resent = 0
     const begun = await inTransaction(db, async (trx) => {
       const emails = await lockDue(
         trx,
         claimed.map(({ emailId }) => emailId),
       )
-      // What is sent singly goes before emails of campaigns that were claimed with it.
-      const inOrder = emails.toSorted((one, other) => Number(one.isOfCampaign) - Number(other.isOfCampaign))
-      for (const email of inOrder) {
+      for (const email of emails) {
         const hasLinks = isPersonal(email)
         const obstacle = hasLinks ? refusalOfLinks(options.faultOfLinks ?? null) : null
-        plans.set(email.id, planOf(email, { personal: hasLinks || (options.copyForEach ?? false), obstacle }, routes))
+        const personal = hasLinks || (options.copyForEach ?? false)
+        plans.set(email.id, planOf(email, { lane, personal, obstacle }, routes))
       }
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
@@ -188,7 +245,10 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         return [{ claimed: one, nextAt: plan === undefined ? null : nextAtOf(plan, parkedUntil(plan)) }]
       })
       await queue.emails.finish(trx, idle)
-      for (const { claimed: one } of idle) held.delete(one.emailId)
+      for (const { claimed: one, nextAt } of idle) {
+        letGo(one.emailId)
+        if (nextAt === 'in-place') laneOf[lane].mayHaveMore = true
+      }
       adjustMaxClaim(claimed.length, idle.length)
       return [...plans.values()].filter(hasWorkNow)
     }).catch((error) => {
@@ -197,6 +257,17 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     })
     if (resent > 0) onResent?.(resent)
     return begun
+  }
+
+  /** Takes a permit. What is sent singly holds back what is in bulk until its message is handed over. */
+  function permitOf(lane: Lane, destination: string): (() => void) | null {
+    const leave = laneOf[lane].permits.take(destination)
+    if (leave === null || lane === 'bulk') return leave
+    const end = bulkPause.begin()
+    return () => {
+      leave()
+      end()
+    }
   }
 
   /** Returns the facts about waiting recipients. None with a single destination: the operator has to repair that. */
@@ -278,7 +349,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   async function stopAll(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
-    await Promise.all([fresh.stop(), due.stop()])
+    await Promise.all(claiming.map((loop) => loop.stop()))
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     aborting.abort()
     await Promise.all(running)
@@ -290,7 +361,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   let stopped: Promise<void> | undefined
   return {
     wake,
-    idleMs: () => Math.max(fresh.idleMs(), due.idleMs(), settling.idleMs(), renewing.idleMs()),
+    bulkMayBegin: () => bulkPause.over(),
+    idleMs: () => Math.max(...[...claiming, settling, renewing].map((loop) => loop.idleMs())),
     stop(deadlineMs) {
       stopped ??= stopAll(deadlineMs)
       return stopped

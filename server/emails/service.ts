@@ -10,6 +10,7 @@ import { mapYielding } from '../lib/yielding.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRules, DomainError, invalidRequest } from '../shared/errors.ts'
+import type { Lane } from '../shared/lanes.ts'
 import type { Scope } from '../shared/scope.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
 import type { TemplateService } from '../templates/service.ts'
@@ -81,20 +82,18 @@ export type EmailService = {
   /** Returns why no email like this one may be sent now, or null: the errors that `sendOfCampaign` returns. */
   judgeCampaign(handle: Handle, sender: SendingScope, email: ReadEmail): Promise<DomainError | null>
   /**
-   * Stores and queues emails of a campaign, behind what is sent singly. Returns the results in the same order. The
+   * Stores and queues emails of a campaign, in the lane `bulk`. Returns the results in the same order. The
    * error of an email that may not be sent is `audience_not_found`, `domain_not_verified` or `public_url_needed`.
    */
   sendOfCampaign(trx: Trx, sender: SendingScope, emails: readonly CampaignEmail[]): Promise<CampaignEmailResult[]>
   /**
-   * Does the same for emails that the service writes to people for an account.
-   *
-   * @param options.isBulk Whether they are sent behind what is sent singly.
+   * Does the same for emails that the service writes to people for an account, in the lane given.
    */
   sendOfAccount(
     trx: Trx,
     sender: SendingScope,
     emails: readonly CampaignEmail[],
-    options: { isBulk: boolean },
+    options: { lane: Lane },
   ): Promise<CampaignEmailResult[]>
   /**
    * Deletes those of the emails that no attempt was begun for, as if they had not been made. Returns their ids. A
@@ -114,7 +113,7 @@ export type EmailServiceOptions = EligibilityMeans & {
   outbox: Outbox
   queue: Pick<EmailQueue, 'put' | 'remove'>
   /** Called after a commit that added emails to the queue. */
-  wake: () => void
+  wake: (lane: Lane) => void
   /** Renders the templates of emails. */
   renderTemplates: TemplateService['render']
   /** Returns the trace of the current request, which is stored with the events of the email, or null. */
@@ -140,6 +139,9 @@ type Placed = {
 
 export function createEmailService(options: EmailServiceOptions): EmailService {
   const { clock, outbox, queue, wake, traceparent } = options
+  // One function for each, so that a transaction calls it once.
+  const wakeSingle = () => wake('single')
+  const wakeBulk = () => wake('bulk')
 
   /** Stores the emails that may be sent. Returns the results in the order of `read`. */
   async function accept(
@@ -156,7 +158,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       if (refusal !== null) refuse(refusal, path)
       return isRefusal(email) ? email : (refusal ?? beginEmail(email, { sender, judge, at }))
     })
-    await store(trx, sender, results.filter(isAccepted), { at, isBulk: false })
+    await store(trx, sender, results.filter(isAccepted), { at, lane: 'single' })
     return results
   }
 
@@ -164,7 +166,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     trx: Trx,
     sender: SendingScope,
     emails: readonly CampaignEmail[],
-    { isBulk }: { isBulk: boolean },
+    { lane }: { lane: Lane },
   ): Promise<CampaignEmailResult[]> {
     const judge = await createEligibility(trx, options, { sender, emails: emails.map(({ email }) => email) })
     const at = clock.now()
@@ -175,7 +177,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId, variant })
     })
     const stored = results.filter((result) => 'content' in result)
-    await store(trx, sender, stored, { at, isBulk })
+    await store(trx, sender, stored, { at, lane })
     return results
   }
 
@@ -183,7 +185,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     trx: Trx,
     sender: SendingScope,
     emails: readonly NewEmail[],
-    { at, isBulk }: { at: Date; isBulk: boolean },
+    { at, lane }: { at: Date; lane: Lane },
   ): Promise<void> {
     if (emails.length === 0) return
     const { accountId } = sender
@@ -201,14 +203,9 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     if (waiting.length === 0) return
     await queue.put(
       trx,
-      waiting.map(({ id, content, campaignId }) => ({
-        emailId: id,
-        accountId,
-        dueAt: content.scheduledAt,
-        isBulk: isBulk || campaignId !== null,
-      })),
+      waiting.map(({ id, content }) => ({ emailId: id, accountId, dueAt: content.scheduledAt, lane })),
     )
-    afterCommit(trx, wake)
+    afterCommit(trx, lane === 'single' ? wakeSingle : wakeBulk)
   }
 
   function acceptAsked(asked: readonly [Asked, ...Asked[]]): Promise<(NewEmail | DomainError)[]> {
@@ -271,7 +268,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       const judge = await createEligibility(handle, options, { sender, emails: [email] })
       return judge.refusalOf(email, 'campaign')
     },
-    sendOfCampaign: (trx, sender, emails) => sendEach(trx, sender, emails, { isBulk: false }),
+    sendOfCampaign: (trx, sender, emails) => sendEach(trx, sender, emails, { lane: 'bulk' }),
     sendOfAccount: sendEach,
     async takeBack(trx, accountId, emailIds) {
       const locked = await lockUnbegun(trx, { accountId, emailIds })

@@ -3,9 +3,10 @@ import { fromKysely, type PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../shared/ids.ts'
+import type { Lane } from '../shared/lanes.ts'
 import { createTurns } from './fair-queuing.ts'
 import { type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
-import { freshRange, priorityOfRetry, rangeOfDueRetries } from './priority-ranges.ts'
+import { freshRange, lowestSingle, priorityOfRetry, rangeOfDueRetries } from './priority-ranges.ts'
 
 /** An email that this process has claimed, and must finish or put back. */
 export type ClaimedEmail = {
@@ -26,8 +27,8 @@ export type QueuedEmail = {
   accountId: string
   /** Earliest time of the first attempt. Null: at once. */
   dueAt: Date | null
-  /** True: it goes after all that is sent singly, such as an email of a campaign. Default: false. */
-  isBulk?: boolean
+  /** Default: `single`. */
+  lane?: Lane
 }
 
 /**
@@ -39,13 +40,13 @@ export type EmailQueue = {
   put(trx: Trx, emails: readonly QueuedEmail[]): Promise<void>
   /** Removes emails from the queue, whatever the state of their jobs. Emails that are not in it are skipped. */
   remove(trx: Trx, emailIds: readonly string[]): Promise<void>
-  /** Claims up to `limit` emails: new ones (`fresh`), or those whose time has come (`due`). */
-  claim(what: 'fresh' | 'due', limit: number): Promise<ClaimedEmail[]>
+  /** Claims up to `limit` emails of a lane: new ones (`fresh`), or those whose time has come (`due`). */
+  claim(what: 'fresh' | 'due', lane: Lane, limit: number): Promise<ClaimedEmail[]>
   /** Sends a heartbeat for claimed emails. Call it every few seconds. */
   keepAlive(claimed: readonly ClaimedEmail[]): Promise<void>
   /**
-   * Ends claims in the caller's transaction: emails leave the queue, wait for their next time, or are put back where
-   * they were. A claim that has lapsed changes nothing: another worker owns the email now.
+   * Ends claims in the caller's transaction: emails leave the queue, wait in their lane for their next time, or are put
+   * back where they were. A claim that has lapsed changes nothing: another worker owns the email now.
    */
   finish(trx: Trx, finished: readonly FinishedEmail[]): Promise<void>
   /** Returns those of `emailIds` without a job that will run. */
@@ -61,11 +62,10 @@ const expireInSeconds = 4 * 3_600
 export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
   const jobsOfEmails = await openJobs(boss, { name: emailQueue, expireInSeconds })
   const { table: jobs } = jobsOfEmails
-  const turns = createTurns()
+  const turns = { single: createTurns('single'), bulk: createTurns('bulk') }
 
-  function priority({ accountId, dueAt, isBulk = false }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
-    if (dueAt !== null) return priorityOfRetry(dueAt)
-    return isBulk ? turns.nextOfBulk(accountId, now) : turns.next(accountId, now)
+  function priority({ accountId, dueAt, lane = 'single' }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
+    return dueAt === null ? turns[lane].next(accountId, now) : priorityOfRetry(dueAt, lane)
   }
 
   return {
@@ -95,11 +95,11 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
       if (emailIds.length === 0) return
       await boss.deleteJob(emailQueue, emailIds.map(uuidOf), { db: fromKysely(trx) })
     },
-    async claim(what, limit) {
-      const range = what === 'fresh' ? freshRange : rangeOfDueRetries(await queueTime(boss))
+    async claim(what, lane, limit) {
+      const range = what === 'fresh' ? freshRange(lane) : rangeOfDueRetries(await queueTime(boss), lane)
       const claims = await jobsOfEmails.claim(range, limit)
       // Nothing waits any more, so no account owes turns to others.
-      if (what === 'fresh' && claims.length < limit) turns.forget()
+      if (what === 'fresh' && claims.length < limit) turns[lane].forget()
       return claims.map((claim) => ({ emailId: idOfUuid('email', claim.id), claim }))
     },
     keepAlive: (claimed) => jobsOfEmails.keepAlive(claimed.map(({ claim }) => claim)),
@@ -113,13 +113,15 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
             ${ids}::uuid[],
             ${finished.map(({ claimed }) => claimed.claim.retryCount)}::int[],
             ${times}::timestamptz[],
-            ${times.map((at) => (at === null ? null : priorityOfRetry(at)))}::int[],
+            ${times.map((at) => (at === null ? null : priorityOfRetry(at, 'single')))}::int[],
+            ${times.map((at) => (at === null ? null : priorityOfRetry(at, 'bulk')))}::int[],
             ${finished.map(({ nextAt }) => nextAt === 'in-place')}::bool[]
-          ) AS i (id, retry_count, next_at, priority, in_place)
+          ) AS i (id, retry_count, next_at, single, bulk, in_place)
         ), waiting AS (
           UPDATE ${jobs} j SET
             state = 'created', start_after = coalesce(i.next_at, j.start_after),
-            priority = coalesce(i.priority, j.priority), heartbeat_on = NULL
+            priority = coalesce(CASE WHEN j.priority >= ${lowestSingle} THEN i.single ELSE i.bulk END, j.priority),
+            heartbeat_on = NULL
           FROM input i
           WHERE j.name = ${emailQueue} AND j.id = ANY(${ids}::uuid[]) AND j.id = i.id
             AND (i.next_at IS NOT NULL OR i.in_place)

@@ -1,3 +1,4 @@
+import type { Lane } from '../shared/lanes.ts'
 import { priorityOfTurn, secondOf } from './priority-ranges.ts'
 
 /**
@@ -9,11 +10,6 @@ import { priorityOfTurn, secondOf } from './priority-ranges.ts'
 export type Turns = {
   /** Returns the priority of the next fresh job of an account. */
   next(accountId: string, now: Date): number
-  /**
-   * The same for jobs in bulk, which have turns of their own, an hour later: behind every other job that is put at the
-   * same time, and before what is put more than an hour later.
-   */
-  nextOfBulk(accountId: string, now: Date): number
   /** Forgets which accounts are ahead. Call it when nothing waits any more, so that no account owes turns to others. */
   forget(): void
 }
@@ -29,7 +25,8 @@ const maxAhead = 3_600
 /** The latest second in which an account has turns, and how many it has taken there. */
 type Latest = { second: number; turns: number }
 
-export function createTurns(): Turns {
+/** Creates the turns of a lane: none has taken one yet. */
+export function createTurns(lane: Lane): Turns {
   const accounts = new Map<string, Latest>()
   let entered = 0
 
@@ -54,9 +51,7 @@ export function createTurns(): Turns {
   }
 
   return {
-    next: (accountId, now) => priorityOfTurn(take(accountId, now)),
-    // No other job gets further ahead of the clock.
-    nextOfBulk: (accountId, now) => priorityOfTurn(take(`${accountId} in bulk`, now) + maxAhead + 1),
+    next: (accountId, now) => priorityOfTurn(take(accountId, now), lane),
     forget: () => accounts.clear(),
   }
 }

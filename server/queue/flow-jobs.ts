@@ -75,14 +75,14 @@ export type FlowJobs = {
 }
 
 /** The priorities of waiting jobs of the previous version. */
-const before: PriorityRange = { min: 1 - firstFlow, max: freshRange.max }
+const before: PriorityRange = { min: 1 - firstFlow, max: freshRange().max }
 
 /**
  * Returns the lanes of the previous version. They are read separately, so that no lane waits for another. The last one
  * is for slow webhooks.
  */
 function lanesBefore(now: Date): PriorityRange[] {
-  return [freshRange, rangeOfDueRetries(now), { min: before.min, max: 0 }]
+  return [freshRange(), rangeOfDueRetries(now), { min: before.min, max: 0 }]
 }
 
 /**

@@ -1,10 +1,14 @@
+import type { Lane } from '../shared/lanes.ts'
+
 /*
- * Lanes are ranges of the priority of the job of an email. pg-boss claims along an index that begins with the priority,
- * so a claim limited to one range never reads past jobs of another: a million retries that are due later do not slow a
- * claim of fresh emails. Deliveries wait in flows: see flow-jobs.ts.
+ * The jobs of emails wait in ranges of priorities. pg-boss claims along an index that begins with the priority, so a
+ * claim limited to one range never reads past jobs of another: a million retries that are due later do not slow a claim
+ * of fresh emails, nor does a campaign. Deliveries wait in flows: see flow-jobs.ts.
  *
- *   fresh    one priority for each second in which it is their turn, the earliest highest
- *   retries  one priority for each second in which they fall due, the earliest highest
+ *   single  fresh    one priority for each second in which it is their turn, the earliest highest
+ *           retries  one priority for each second in which they fall due, the earliest highest
+ *   bulk    fresh    the same, below all that is single
+ *           retries
  */
 
 /** A range of priorities, both ends included. PostgreSQL type: integer. */
@@ -12,26 +16,35 @@ export type PriorityRange = { min: number; max: number }
 
 const firstFreshPriority = 2_000_000_000
 const firstRetryPriority = 1_000_000_000
+/** How far the priorities of a lane lie below those of `single`. */
+const belowSingle: Readonly<Record<Lane, number>> = { single: 0, bulk: 2_000_000_000 }
+/** The lowest priority of the lane `single`. */
+export const lowestSingle = 1
+
 /** Start of the range of seconds. It lasts until 2056. */
 const epochSeconds = Date.UTC(2025, 0) / 1000
-const laneSeconds = 1_000_000_000
+const rangeSeconds = 1_000_000_000
 
 /** Returns the priority of a retry: the first full second at which it is due. */
-export function priorityOfRetry(dueAt: Date): number {
-  return firstRetryPriority - offsetOf(Math.ceil(dueAt.getTime() / 1000))
+export function priorityOfRetry(dueAt: Date, lane: Lane = 'single'): number {
+  return firstRetryPriority - belowSingle[lane] - offsetOf(Math.ceil(dueAt.getTime() / 1000))
 }
 
 /** Returns the priority of a fresh email whose turn is in a second of Unix time. */
-export function priorityOfTurn(second: number): number {
-  return firstFreshPriority - offsetOf(second)
+export function priorityOfTurn(second: number, lane: Lane = 'single'): number {
+  return firstFreshPriority - belowSingle[lane] - offsetOf(second)
 }
 
-/** The priorities of all fresh emails. */
-export const freshRange: PriorityRange = { min: firstFreshPriority - laneSeconds + 1, max: firstFreshPriority }
+/** Returns the priorities of all fresh emails of a lane. */
+export function freshRange(lane: Lane = 'single'): PriorityRange {
+  const max = firstFreshPriority - belowSingle[lane]
+  return { min: max - rangeSeconds + 1, max }
+}
 
-/** Returns the priorities of all retries that are due at `now`. */
-export function rangeOfDueRetries(now: Date): PriorityRange {
-  return { min: firstRetryPriority - offsetOf(secondOf(now)), max: firstRetryPriority }
+/** Returns the priorities of all retries of a lane that are due at `now`. */
+export function rangeOfDueRetries(now: Date, lane: Lane = 'single'): PriorityRange {
+  const max = firstRetryPriority - belowSingle[lane]
+  return { min: max - offsetOf(secondOf(now)), max }
 }
 
 /** Returns the second of Unix time that `at` is in. */
@@ -40,5 +53,5 @@ export function secondOf(at: Date): number {
 }
 
 function offsetOf(second: number): number {
-  return Math.min(laneSeconds - 1, Math.max(0, second - epochSeconds))
+  return Math.min(rangeSeconds - 1, Math.max(0, second - epochSeconds))
 }

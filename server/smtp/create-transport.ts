@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import { addToCount } from '../lib/count-map.ts'
 import { type StartTimer, startSystemTimer } from '../lib/timer.ts'
 import { resolveWithSystem } from '../network/name-resolution.ts'
+import { type Lane, lanes } from '../shared/lanes.ts'
 import { createBackoffs, hostPauses, relayPauses } from './backoffs.ts'
 import { createDestinations } from './destinations.ts'
 import { createDirect } from './direct.ts'
@@ -53,7 +54,7 @@ export type TransportOptions = {
   startTimer?: StartTimer
 }
 
-/** Conversations begun per allowed connection. Further emails wait in the queue, where they take no memory. */
+/** Conversations of a lane that are begun per allowed connection. Further emails wait in the queue, where they take no memory. */
 const begunPerConnection = 4
 
 /** Creates a transport. It opens no connection before the first message. */
@@ -68,27 +69,34 @@ export function createTransport(options: TransportOptions): Transport {
   const pool = new Pool({ limits, means: session, clock, startTimer })
   const route = routeOf(options, pool, startTimer)
   const maxBegun = config.concurrency * begunPerConnection
-  /** Conversations in progress by destination; `begun` is their total. */
-  const under = new Map<string, number>()
-  let begun = 0
+  /** Conversations in progress of each lane, by destination; `begun` is their total. */
+  const inProgress = {
+    single: { under: new Map<string, number>(), begun: 0 },
+    bulk: { under: new Map<string, number>(), begun: 0 },
+  }
   const rests = createBackoffs(route.only === null ? hostPauses : relayPauses, clock, options.onUnusable)
 
-  function roomFor(destination: string): number {
+  function roomFor(destination: string, lane: Lane): number {
+    const { under, begun } = inProgress[lane]
     const rest = rests.of(destination)
     // After the back-off, one conversation probes whether the destination can be used again.
-    if (rest !== null) return clock.now() < rest.until || under.has(destination) || begun >= maxBegun ? 0 : 1
+    if (rest !== null) return clock.now() < rest.until || isUnderWay(destination) || begun >= maxBegun ? 0 : 1
     const hosts = route.hostsOf(destination)
     // Until the hosts of a destination are known, it gets as many conversations as one host has connections.
     const room =
       hosts.length === 0
         ? config.connectionsPerHost - (under.get(destination) ?? 0)
-        : hosts.reduce((sum, host) => sum + pool.roomFor(host), 0)
+        : hosts.reduce((sum, host) => sum + pool.roomFor(host, lane), 0)
     return Math.max(0, Math.min(room, maxBegun - begun))
   }
 
-  function count(destination: string, change: 1 | -1): void {
-    begun += change
-    addToCount(under, destination, change)
+  function isUnderWay(destination: string): boolean {
+    return lanes.some((lane) => inProgress[lane].under.has(destination))
+  }
+
+  function count(destination: string, lane: Lane, change: 1 | -1): void {
+    inProgress[lane].begun += change
+    addToCount(inProgress[lane].under, destination, change)
   }
 
   return {
@@ -101,10 +109,10 @@ export function createTransport(options: TransportOptions): Transport {
       // The back-off is over or nearly so: a probe runs, or is about to.
       return rest.until < soon ? { ...rest, until: soon } : rest
     },
-    room: () => (route.only === null ? Math.max(0, maxBegun - begun) : roomFor(route.only)),
+    room: (lane) => (route.only === null ? Math.max(0, maxBegun - inProgress[lane].begun) : roomFor(route.only, lane)),
     roomFor,
     async send({ destination, ...letter }, signal) {
-      count(destination, 1)
+      count(destination, letter.lane, 1)
       const before = rests.of(destination)
       try {
         const outcomes = await route.send(destination, letter, signal)
@@ -112,7 +120,7 @@ export function createTransport(options: TransportOptions): Transport {
         if (!signal.aborted) rests.note(destination, before, outcomes)
         return outcomes
       } finally {
-        count(destination, -1)
+        count(destination, letter.lane, -1)
       }
     },
     close: () => pool.close(),

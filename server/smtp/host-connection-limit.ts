@@ -5,6 +5,14 @@ export type Pace = {
   cutAt: Date
 }
 
+/**
+ * Returns how many of so many connections conversations in bulk may use. Of four and more, a tenth is left for what is
+ * sent singly, rounded up.
+ */
+export function mostInBulk(connections: number): number {
+  return connections < 4 ? connections : connections - Math.ceil(connections / 10)
+}
+
 /** The limit grows by one connection per step. Milliseconds. */
 const recoveryStepMs = 60_000
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
-import { allowedConnections, type Pace, slowedPace } from './host-connection-limit.ts'
+import type { Lane } from '../shared/lanes.ts'
+import { allowedConnections, mostInBulk, type Pace, slowedPace } from './host-connection-limit.ts'
 import type { Session, SessionError, SessionTarget } from './session.ts'
 import { perSecond, type Throughput } from './throughput.ts'
 
@@ -24,7 +25,10 @@ export type Host = {
   open: number
   /** Number of open connections with a session, in use or idle. */
   working: number
-  waiting: number
+  /** Callers that wait for a connection, by lane. */
+  waiting: Record<Lane, number>
+  /** Connections that conversations of the lane `bulk` use. */
+  inBulk: number
   idle: PooledSession[]
   pace: Pace | null
   throughput: Throughput
@@ -53,7 +57,8 @@ export class PoolHosts {
     const host: Host = {
       open: 0,
       working: 0,
-      waiting: 0,
+      waiting: { single: 0, bulk: 0 },
+      inBulk: 0,
       idle: [],
       pace: null,
       throughput: { second: 0, count: 0, before: 0 },
@@ -71,22 +76,24 @@ export class PoolHosts {
   /** Forgets a host without connections and waiting callers, unless it is slowed down or in back-off. */
   forget(name: string): void {
     const host = this.#hosts.get(name)
-    if (host === undefined || host.open > 0 || host.waiting > 0) return
+    if (host === undefined || host.open > 0 || host.waiting.single + host.waiting.bulk > 0) return
     const isUsual = !this.#isSlowed(name) && this.backoffOf(name) === null
     if (isUsual || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
   }
 
   /**
-   * Returns how many more conversations with a host may begin, besides those that run or wait. The limit is twice the
+   * Returns how many more conversations of a lane with a host may begin, besides those that run or wait before them: what
+   * is single passes those in bulk. The limit is twice the
    * allowed connections. A fast host that is not slowed down may get as many as it completed in a second lately. A
    * host in back-off counts like any other, because its conversations fail at once.
    */
-  roomFor(name: string): number {
+  roomFor(name: string, lane: Lane): number {
     const host = this.#hosts.get(name)
     const enough = 2 * (this.backoffOf(name) === null ? this.allowed(name) : this.#max)
     if (host === undefined) return enough
     const done = this.#isSlowed(name) ? 0 : perSecond(host.throughput, this.#clock.now())
-    return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
+    const before = host.waiting.single + (lane === 'bulk' ? host.waiting.bulk : 0)
+    return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + before))
   }
 
   /** Returns how many connections a host may have now. */
@@ -95,6 +102,11 @@ export class PoolHosts {
     // One connection probes whether the host is back.
     if (host?.isAway) return 1
     return allowedConnections(host?.pace ?? null, this.#max, this.#clock.now())
+  }
+
+  /** Returns whether a host may have another conversation in bulk now. */
+  mayUseInBulk(name: string): boolean {
+    return this.of(name).inBulk < mostInBulk(this.allowed(name))
   }
 
   #isSlowed(name: string): boolean {

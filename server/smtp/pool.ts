@@ -1,7 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 import type { StartTimer } from '../lib/timer.ts'
 import { unlessAborted } from '../lib/unless-aborted.ts'
+import { type Lane, lanes } from '../shared/lanes.ts'
 import { brokenOff } from './connection.ts'
+import { mostInBulk } from './host-connection-limit.ts'
 import { type Host, type PooledSession, PoolHosts, type PoolTarget } from './pool-hosts.ts'
 import { openSession, type Session, SessionError, type SessionMeans } from './session.ts'
 import { countOne } from './throughput.ts'
@@ -28,23 +30,28 @@ export type BorrowedSession = {
   release(result: { isReusable: boolean; congested: boolean }): void
 }
 
-type QueuedSession = {
+/** What a caller wants a session for. `fresh`: only a new session. */
+type Use = { lane: Lane; fresh: boolean }
+
+type QueuedSession = Use & {
   target: PoolTarget
-  fresh: boolean
   serve(pooled: PooledSession | null): void
   refuse(error: SessionError): void
 }
 
 /**
  * A pool of SMTP connections to all hosts. It limits connections in total and per host (fewer while a host asks for
- * less) and messages per connection, and closes idle connections. Callers wait for a free connection in FIFO order.
+ * less) and messages per connection, and closes idle connections. Callers wait for a free connection in FIFO order, those
+ * of the lane `single` before those in bulk, which also leave some connections unused.
  */
 export class Pool {
   readonly #options: PoolOptions
   readonly #hosts: PoolHosts
-  readonly #queue = new Set<QueuedSession>()
+  readonly #queues: Record<Lane, Set<QueuedSession>> = { single: new Set(), bulk: new Set() }
   readonly #closing = new Set<Promise<void>>()
   #open = 0
+  /** Connections that conversations of the lane `bulk` use. */
+  #inBulk = 0
   #isServing = false
   #mustServe = false
   #isClosed = false
@@ -54,9 +61,9 @@ export class Pool {
     this.#hosts = new PoolHosts(options.limits.connectionsPerHost, options.clock)
   }
 
-  /** Returns how many more conversations with a host may begin: see `PoolHosts`. */
-  roomFor(name: string): number {
-    return this.#hosts.roomFor(name)
+  /** Returns how many more conversations of a lane with a host may begin: see `PoolHosts`. */
+  roomFor(name: string, lane: Lane): number {
+    return this.#hosts.roomFor(name, lane)
   }
 
   /** Returns whether a host is in back-off after a failure. */
@@ -65,21 +72,20 @@ export class Pool {
   }
 
   /**
-   * Returns a session with the first address of the target that accepts one, once there is room. `fresh`: only a new
-   * session. If the host refuses another connection while others work, waits until one of those is free. Throws
+   * Returns a session with the first address of the target that accepts one, once there is room. If the host refuses another connection while others work, waits until one of those is free. Throws
    * SessionError with the error of the last address, and at once while the host is in back-off. `signal` ends the wait.
    */
-  async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<BorrowedSession> {
+  async hold(target: PoolTarget, signal: AbortSignal, use: Use): Promise<BorrowedSession> {
     for (;;) {
-      const held = await this.#tryHold(target, signal, fresh)
+      const held = await this.#tryHold(target, signal, use)
       if (held !== null) return held
     }
   }
 
   /** Waits for a session once. Null: the host refuses another connection but has others, so the caller waits again. */
-  async #tryHold(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<BorrowedSession | null> {
-    const pooled = await this.#waitForSlot(target, signal, fresh)
-    if (pooled !== null) return this.#borrow(pooled)
+  async #tryHold(target: PoolTarget, signal: AbortSignal, use: Use): Promise<BorrowedSession | null> {
+    const pooled = await this.#waitForSlot(target, signal, use)
+    if (pooled !== null) return this.#borrow(pooled, use.lane)
     const begunAt = this.#options.clock.now()
     try {
       const session = await this.#openAny(target, signal)
@@ -87,8 +93,9 @@ export class Pool {
       host.isAway = false
       host.rest = null
       host.working += 1
-      return this.#borrow({ session, target, messages: 0, stopTimer: null })
+      return this.#borrow({ session, target, messages: 0, stopTimer: null }, use.lane)
     } catch (error) {
+      this.#endUse(target.name, use.lane)
       if (
         !signal.aborted &&
         !this.#isClosed &&
@@ -109,7 +116,7 @@ export class Pool {
   /** Closes all idle sessions with QUIT. Waiting callers get an error that says that the service stopped. */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const waiting of this.#queue) waiting.refuse(stopped(waiting.target.name))
+    for (const waiting of this.#waiting()) waiting.refuse(stopped(waiting.target.name))
     for (const host of this.#hosts.all()) {
       for (const pooled of [...host.idle]) this.#closeIdle(pooled)
     }
@@ -117,18 +124,18 @@ export class Pool {
   }
 
   /** Waits for a slot, and returns its idle session or, for a new connection, null. */
-  #waitForSlot(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<PooledSession | null> {
+  #waitForSlot(target: PoolTarget, signal: AbortSignal, use: Use): Promise<PooledSession | null> {
     const { promise, resolve, reject } = Promise.withResolvers<PooledSession | null>()
     const host = this.#hosts.of(target.name)
     const abort = () => waiting.refuse(stopped(target.name))
     const leave = () => {
       signal.removeEventListener('abort', abort)
-      this.#queue.delete(waiting)
-      host.waiting -= 1
+      this.#queues[use.lane].delete(waiting)
+      host.waiting[use.lane] -= 1
     }
     const waiting: QueuedSession = {
+      ...use,
       target,
-      fresh,
       serve(pooled) {
         leave()
         resolve(pooled)
@@ -139,14 +146,18 @@ export class Pool {
         reject(error)
       },
     }
-    host.waiting += 1
-    this.#queue.add(waiting)
+    host.waiting[use.lane] += 1
+    this.#queues[use.lane].add(waiting)
     signal.addEventListener('abort', abort)
     const rest = this.#hosts.backoffOf(target.name)
     if (signal.aborted || this.#isClosed) abort()
     else if (rest !== null) waiting.refuse(rest.error)
     else this.#serve()
     return promise
+  }
+
+  *#waiting(): Iterable<QueuedSession> {
+    for (const lane of lanes) yield* this.#queues[lane]
   }
 
   /** Gives free slots to the waiting callers, in their order. */
@@ -157,15 +168,32 @@ export class Pool {
     while (this.#mustServe) {
       // Closing a session to make room may free another slot.
       this.#mustServe = false
-      for (const waiting of this.#queue) {
+      for (const waiting of this.#waiting()) {
         const slot = this.#slotFor(waiting)
-        if (slot !== 'none') waiting.serve(slot)
+        if (slot === 'none') continue
+        if (waiting.lane === 'bulk') this.#countInBulk(waiting.target.name, 1)
+        waiting.serve(slot)
       }
     }
     this.#isServing = false
   }
 
-  #slotFor({ target, fresh }: QueuedSession): PooledSession | null | 'none' {
+  #countInBulk(name: string, change: 1 | -1): void {
+    this.#inBulk += change
+    this.#hosts.of(name).inBulk += change
+  }
+
+  /** Ends a use of a slot: the slot is idle or closes. */
+  #endUse(name: string, lane: Lane): void {
+    if (lane === 'bulk') this.#countInBulk(name, -1)
+  }
+
+  #mayUseInBulk(name: string): boolean {
+    return this.#inBulk < mostInBulk(this.#options.limits.connections) && this.#hosts.mayUseInBulk(name)
+  }
+
+  #slotFor({ target, fresh, lane }: QueuedSession): PooledSession | null | 'none' {
+    if (lane === 'bulk' && !this.#mayUseInBulk(target.name)) return 'none'
     const host = this.#hosts.of(target.name)
     const busy = host.open - host.idle.length
     if (busy >= this.#hosts.allowed(target.name)) return 'none'
@@ -204,7 +232,7 @@ export class Pool {
     throw last
   }
 
-  #borrow(pooled: PooledSession): BorrowedSession {
+  #borrow(pooled: PooledSession, lane: Lane): BorrowedSession {
     const begunAt = this.#options.clock.now()
     const { target, session } = pooled
     return {
@@ -212,6 +240,7 @@ export class Pool {
       isReused: pooled.messages > 0,
       release: ({ isReusable, congested }) => {
         pooled.messages += 1
+        this.#endUse(target.name, lane)
         countOne(this.#hosts.of(target.name).throughput, this.#options.clock.now())
         if (congested) this.#hosts.slow(target.name, begunAt)
         if (isReusable && session.connection.error === null && this.#mayKeep(pooled)) this.#keep(pooled)
@@ -282,7 +311,7 @@ export class Pool {
   /** Puts a host without another connection into back-off, and rejects the callers that wait for it. */
   #backOff(target: PoolTarget, error: SessionError): void {
     if (!this.#hosts.backOff(target, error)) return
-    for (const waiting of this.#queue) {
+    for (const waiting of this.#waiting()) {
       if (waiting.target.name === target.name) waiting.refuse(error)
     }
   }

@@ -1,5 +1,4 @@
-import type { Letter } from './envelope.ts'
-import type { Outcome } from './transport.ts'
+import type { Conversation, Outcome } from './transport.ts'
 
 /** A way to send messages: through a relay, or directly to the servers of the recipients. */
 export type Route = {
@@ -10,5 +9,5 @@ export type Route = {
   /** Returns the hosts that are tried first for a destination; empty: they are not known yet. */
   hostsOf(destination: string): readonly string[]
   /** Sends a message and returns the outcome of each recipient, in their order. Rejects only for an internal error. */
-  send(destination: string, letter: Letter, signal: AbortSignal): Promise<readonly Outcome[]>
+  send(destination: string, letter: Omit<Conversation, 'destination'>, signal: AbortSignal): Promise<readonly Outcome[]>
 }

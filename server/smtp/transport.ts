@@ -1,7 +1,10 @@
+import type { Lane } from '../shared/lanes.ts'
+
 /** One message to send to recipients that share a destination. */
 export type Conversation = {
   /** The result of `Transport.destinationOf` for the recipients. */
   destination: string
+  lane: Lane
   /** The reverse path, without angle brackets; empty: none. */
   mailFrom: string
   /** At least one. */
@@ -50,12 +53,12 @@ export type Transport = {
   readonly only: string | null
   /** Returns why a destination cannot be used now; null: it can, and may only lack room. */
   unusable(destination: string): Unusable | null
-  /** Returns how many conversations may begin now in total; 0: there is no reason to claim emails. */
-  room(): number
-  /** Returns how many more conversations with a destination may begin now, besides those that wait or run. */
-  roomFor(destination: string): number
+  /** Returns how many conversations of a lane may begin now in total; 0: there is no reason to claim emails. */
+  room(lane: Lane): number
+  /** Returns how many more conversations of a lane with a destination may begin now, besides those that wait or run. */
+  roomFor(destination: string, lane: Lane): number
   /**
-   * Holds a conversation when a connection is free. Returns the outcome of each recipient, in their order. Never
+   * Holds a conversation when a connection is free: one of the lane `single` before those in bulk. Returns the outcome of each recipient, in their order. Never
    * throws: a failure is an outcome. If aborted, it ends at once as `deferred`, but still waits a moment for the reply
    * to a message that was sent completely.
    */

@@ -60,7 +60,7 @@ export async function startDelivery(context: Context) {
       logger,
       pollIntervalMs: context.pollIntervalMs,
       statisticsMs: config.statisticsMs,
-      wakeMail: () => later.mail?.wake(),
+      wakeMail: (lane) => later.mail?.wake(lane),
       on: { [keysChannel]: context.keyCache.tellNotified },
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () => Promise.all(expiring.map((run) => run({ db: workerDb, clock }))),

@@ -79,6 +79,7 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
       emails: features.services.emails,
       unsubscribeUrl: features.unsubscribeUrl,
       webUrl: features.webUrl,
+      mayBegin: async () => later.mail?.bulkMayBegin(),
       intervalMs: Math.ceil(pollIntervalMs / 4),
     })
     later.campaigns = campaigns

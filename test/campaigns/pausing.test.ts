@@ -79,7 +79,7 @@ async function planned() {
   const [email] = await inTransaction(world.db, (trx) => lockDue(trx, [id]))
   if (email === undefined) throw new Error('the email is gone')
   const routes = { destinationOf: (domain: string) => domain, unusable: () => null, take: () => () => undefined }
-  return planOf(email, { personal: true, obstacle: null }, routes)
+  return planOf(email, { lane: 'bulk', personal: true, obstacle: null }, routes)
 }
 
 test('an email that is to be tried again waits while its campaign is paused, and is counted once', async () => {

@@ -3,7 +3,7 @@ import { createDestinationPermits } from '../../server/email-delivery/destinatio
 
 /** A transport with so much room, of which so much is at any one destination. */
 function places(room: number, roomFor = room) {
-  return createDestinationPermits({ room: () => room, roomFor: () => roomFor })
+  return createDestinationPermits({ room: () => room, roomFor: () => roomFor }, 'single')
 }
 
 test('places are as many at a destination as it has room for, and another destination has its own', () => {

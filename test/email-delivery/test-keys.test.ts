@@ -18,7 +18,7 @@ async function start() {
     clock,
     outbox,
     queue: engine.queue.emails,
-    wake: () => engine.worker.wake(),
+    wake: () => engine.worker.wake('single'),
     traceparent: () => null,
     isCaptured: false,
     faultOfLinks: null,

@@ -28,7 +28,7 @@ describe('what a worker that died was sending', () => {
     await engine.stopWorker(0)
     const id = await engine.send({ to: ['ada@example.com'] })
     // Marked after its claim, and never heard of again.
-    const [claimed] = await engine.queue.emails.claim('fresh', 1)
+    const [claimed] = await engine.queue.emails.claim('fresh', 'single', 1)
     expect(claimed?.emailId).toBe(id)
     await engine.db
       .updateTable('email_recipients')

@@ -92,7 +92,7 @@ test('an email that waits without a job is given one, for its time; one that has
   expect(await reconcileEmails({ db, queue })).toBeGreaterThanOrEqual(1)
   expect(await queue.emails.missing(db, [lost, held, ended])).toEqual([ended])
   expect(await reconcileEmails({ db, queue })).toBe(0)
-  const claimed = (await queue.emails.claim('fresh', 10)).map(({ emailId }) => emailId)
+  const claimed = (await queue.emails.claim('fresh', 'single', 10)).map(({ emailId }) => emailId)
   expect(claimed).toEqual(expect.arrayContaining([lost, held]))
   expect(claimed).not.toContain(ended)
 })

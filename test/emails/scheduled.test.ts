@@ -85,7 +85,7 @@ test('rescheduling counts for a worker that had claimed the email before: it fin
   const { db, account, emails, queue, time } = world
   const id = await schedule()
   await time.advance(hourMs)
-  const claimed = (await queue.claim('due', 10)).filter(({ emailId }) => emailId === id)
+  const claimed = (await queue.claim('due', 'single', 10)).filter(({ emailId }) => emailId === id)
   expect(claimed).toHaveLength(1)
   await emails.reschedule(db, live(account), id, inHours(2))
   expect(await db.transaction().execute((trx) => begin(trx, id))).toBe(0)

@@ -2,11 +2,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   freshRange,
+  lowestSingle,
   priorityOfRetry,
   priorityOfTurn,
   rangeOfDueRetries,
   secondOf,
 } from '../../server/queue/priority-ranges.ts'
+import { lanes } from '../../server/shared/lanes.ts'
 
 const times = fc.date({ min: new Date('2025-01-02'), max: new Date('2055-01-01'), noInvalidDate: true })
 
@@ -34,16 +36,21 @@ test('the lanes put the retry that is due first above the others', () => {
   )
 })
 
-test('the lanes never mix: fresh ones and retries have priorities of their own', () => {
+test('the ranges never mix: each lane has its own, of fresh emails and of retries, and single ones are above', () => {
   fc.assert(
     fc.property(times, times, (turnAt, dueAt) => {
-      const fresh = priorityOfTurn(secondOf(turnAt))
-      const retry = priorityOfRetry(dueAt)
-      expect(holds(freshRange, fresh)).toBe(true)
-      expect(fresh).toBeGreaterThan(retry)
-      expect(retry).toBeGreaterThan(0)
-      for (const priority of [fresh, retry]) expect(Number.isInteger(priority)).toBe(true)
-      expect(fresh).toBeLessThanOrEqual(2_147_483_647)
+      const priorities = lanes.flatMap((lane) => {
+        const fresh = priorityOfTurn(secondOf(turnAt), lane)
+        const retry = priorityOfRetry(dueAt, lane)
+        expect(holds(freshRange(lane), fresh)).toBe(true)
+        expect(holds(rangeOfDueRetries(new Date(dueAt.getTime() + 1_000), lane), retry)).toBe(true)
+        expect([fresh, retry].map((priority) => priority >= lowestSingle)).toEqual(Array(2).fill(lane === 'single'))
+        return [fresh, retry]
+      })
+      expect(priorities).toEqual(priorities.toSorted((one, other) => other - one))
+      expect(new Set(priorities).size).toBe(4)
+      // PostgreSQL's integer.
+      for (const priority of priorities) expect(priority).toBe(priority | 0)
     }),
   )
 })

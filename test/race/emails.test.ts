@@ -21,7 +21,7 @@ test('what two workers find at once is sent once, also while one of them stops',
   async function send(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       ids.push(await engine.send({ to: ['ada@example.com', 'bob@example.com'] }))
-      other.wake()
+      other.wake('single')
     }
   }
   const gate = Promise.withResolvers<undefined>()

@@ -96,12 +96,12 @@ describe('a mail server that does not answer', () => {
 
   test('a mail server that does not answer does not narrow the way to the next host', async () => {
     await sendPast(1, 1)
-    expect(transport.roomFor('receiver.test')).toBe(10)
+    expect(transport.roomFor('receiver.test', 'single')).toBe(10)
   })
 
   test('a mail server that does not answer puts off at once all that has nowhere else to go', async () => {
     await sendPast(1, 1, 'lonely.test')
-    expect([transport.roomFor('lonely.test'), transport.unusable('lonely.test')]).toMatchObject([
+    expect([transport.roomFor('lonely.test', 'single'), transport.unusable('lonely.test')]).toMatchObject([
       0,
       { host: 'first.test' },
     ])

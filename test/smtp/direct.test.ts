@@ -254,10 +254,10 @@ test('a domain whose name servers say nothing is given room for a few conversati
   dns.set('receiver.test', 'silence')
   const transport = directTo({ dns, port: 1 })
   const breaking = new AbortController()
-  expect(transport.roomFor('receiver.test')).toBe(5)
+  expect(transport.roomFor('receiver.test', 'single')).toBe(5)
   const sending = [transport.send(toReceiver, breaking.signal), transport.send(toReceiver, breaking.signal)]
-  expect(transport.roomFor('receiver.test')).toBe(3)
-  expect(transport.roomFor('other.test')).toBe(5)
+  expect(transport.roomFor('receiver.test', 'single')).toBe(3)
+  expect(transport.roomFor('other.test', 'single')).toBe(5)
   breaking.abort()
 
   const reason = 'The service stopped before the conversation ended.'
@@ -265,6 +265,6 @@ test('a domain whose name servers say nothing is given room for a few conversati
     { kind: 'deferred', reason },
     { kind: 'deferred', reason },
   ])
-  expect(transport.roomFor('receiver.test')).toBe(5)
+  expect(transport.roomFor('receiver.test', 'single')).toBe(5)
   await transport.close()
 })

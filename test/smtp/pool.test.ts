@@ -112,7 +112,7 @@ test.each(['drop', 'reset'] as const)(
     expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted' }])
     expect(server.messages.map(({ connection }) => connection)).toEqual([0, 1])
     // It asked for another connection, not for fewer.
-    expect(transport.roomFor('relay')).toBe(2 * config.connectionsPerHost)
+    expect(transport.roomFor('relay', 'single')).toBe(2 * config.connectionsPerHost)
     await transport.close()
   },
 )
@@ -163,7 +163,7 @@ test('a host that asks for less is given half as many connections, and one more 
 
   const rooms: number[] = []
   for (let minute = 0; minute < 4; minute += 1) {
-    rooms.push(transport.roomFor('relay'))
+    rooms.push(transport.roomFor('relay', 'single'))
     await time.advance(60_000)
   }
   expect(rooms).toEqual([4, 6, 8, 8])
@@ -179,7 +179,7 @@ test('a host that asks for less is talked to over one connection in the end, not
     await time.advance(1)
     await transport.send(conversation(), never)
   }
-  expect(transport.roomFor('relay')).toBe(2)
+  expect(transport.roomFor('relay', 'single')).toBe(2)
 
   server.at('mail', () => undefined)
   const { connections } = server
@@ -197,7 +197,7 @@ test('a host that asks for less is given half as many when it lets nobody in', a
   await transport.send(conversation(), never)
   await time.advance(1_000)
   await transport.send(conversation(), never)
-  expect(transport.roomFor('relay')).toBe(4)
+  expect(transport.roomFor('relay', 'single')).toBe(4)
   await transport.close()
 })
 
@@ -218,20 +218,20 @@ test('a host that cannot be reached is tried over one connection, until it is ba
   const time = createTestTime()
   const transport = relayTo(gone, { clock: time.clock, config: limited({ connectionsPerHost: 4 }) })
   await gone.stop()
-  expect(transport.roomFor('relay')).toBe(8)
+  expect(transport.roomFor('relay', 'single')).toBe(8)
   // Twice as long each time, up to 15 seconds.
   for (const seconds of [1, 2, 4, 8, 15, 15]) {
     await transport.send(conversation(), never)
-    expect(transport.roomFor('relay')).toBe(0)
+    expect(transport.roomFor('relay', 'single')).toBe(0)
     await time.advance(seconds * 1_000 - 1)
-    expect(transport.roomFor('relay')).toBe(0)
+    expect(transport.roomFor('relay', 'single')).toBe(0)
     await time.advance(1)
-    expect(transport.roomFor('relay')).toBe(1)
+    expect(transport.roomFor('relay', 'single')).toBe(1)
   }
 
   await using back = await startScriptedSmtp({ port: gone.port })
   await transport.send(conversation(), never)
-  expect(transport.roomFor('relay')).toBe(8)
+  expect(transport.roomFor('relay', 'single')).toBe(8)
   expect(back.messages).toHaveLength(1)
   await transport.close()
 })
@@ -240,11 +240,11 @@ test('the room is twice as many as run at once, less what was begun, and none be
   await using server = await startScriptedSmtp()
   const open = gateOf(server)
   const transport = relayTo(server, { config: limited({ connectionsPerHost: 2 }) })
-  expect(transport.roomFor('relay')).toBe(4)
+  expect(transport.roomFor('relay', 'single')).toBe(4)
   const sending = [1, 2, 3].map(() => transport.send(conversation(), never))
-  expect(transport.roomFor('relay')).toBe(1)
+  expect(transport.roomFor('relay', 'single')).toBe(1)
   sending.push(transport.send(conversation(), never), transport.send(conversation(), never))
-  expect(transport.roomFor('relay')).toBe(0)
+  expect(transport.roomFor('relay', 'single')).toBe(0)
   open()
   await Promise.all(sending)
   await transport.close()
@@ -255,11 +255,11 @@ test('the room grows with what a host does in a second', async () => {
   const time = createTestTime(new Date('2026-01-01T00:00:00Z'))
   const transport = relayTo(server, { clock: time.clock, config: limited({ connectionsPerHost: 1 }) })
   for (let count = 0; count < 20; count += 1) await transport.send(conversation(), never)
-  expect(transport.roomFor('relay')).toBe(20)
+  expect(transport.roomFor('relay', 'single')).toBe(20)
   await time.advance(1_000)
-  expect(transport.roomFor('relay')).toBe(20)
+  expect(transport.roomFor('relay', 'single')).toBe(20)
   await time.advance(1_000)
-  expect(transport.roomFor('relay')).toBe(2)
+  expect(transport.roomFor('relay', 'single')).toBe(2)
   await transport.close()
 })
 
@@ -268,7 +268,7 @@ test('the room is bounded in all, and who begins more than that waits', async ()
   const open = gateOf(server)
   const transport = relayTo(server, { config: limited({ concurrency: 1, connectionsPerHost: 1 }) })
   const sending = Array.from({ length: 9 }, () => transport.send(conversation(), never))
-  expect([transport.room(), transport.roomFor('relay')]).toEqual([0, 0])
+  expect([transport.room('single'), transport.roomFor('relay', 'single')]).toEqual([0, 0])
   open()
   expect((await Promise.all(sending)).flat().map(({ kind }) => kind)).toEqual(Array(9).fill('accepted'))
   await transport.close()

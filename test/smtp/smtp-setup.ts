@@ -11,6 +11,7 @@ const text = 'From: a@sender.test\r\nTo: b@receiver.test\r\nSubject: Hello\r\n\r
 export function conversation(changes: Partial<Omit<Conversation, 'recipients'>> & { to?: readonly string[] } = {}) {
   const { to = ['b@receiver.test'], ...rest } = changes
   return {
+    lane: 'single' as const,
     destination: 'relay',
     mailFrom: 'bounces@send.sender.test',
     message: Buffer.from(text),

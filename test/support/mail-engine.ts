@@ -17,6 +17,7 @@ import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { sealPrivateKey } from '../../server/secrets/private-keys.ts'
 import { secretBox } from '../../server/secrets/secret-box.ts'
 import { newId } from '../../server/shared/ids.ts'
+import { type Lane, lanes } from '../../server/shared/lanes.ts'
 import { createTransport, type TransportKind } from '../../server/smtp/create-transport.ts'
 import { createTestTime } from './clock.ts'
 import { createTestDatabase } from './database.ts'
@@ -97,7 +98,7 @@ export type MailEngine = AsyncDisposable & {
   /** How many destinations cannot be used at present. */
   readonly unusable: number
   /** Stores an email and its job, as the API does. */
-  send(email: Partial<SeedEmail> & Pick<SeedEmail, 'to'>): Promise<string>
+  send(email: Partial<SeedEmail> & Pick<SeedEmail, 'to'>, lane?: Lane): Promise<string>
   /** Jumps in time with everything: our clock, the queue's and the database's. */
   advance(seconds: number): Promise<void>
   /** Lets time pass, with every timer of the queue in it. */
@@ -143,6 +144,8 @@ export type MailEngineOptions = {
   /** As the worker takes them. */
   copyForEach?: boolean
   faultOfLinks?: string
+  /** Default 50. */
+  pollIntervalMs?: number
 }
 
 /** The way of an email from its job to a mail server on loopback, on a database and a clock of its own. */
@@ -194,7 +197,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
       connectionsPerHost: options.connectionsPerHost ?? 5,
       copyForEach: options.copyForEach ?? false,
       faultOfLinks: options.faultOfLinks ?? null,
-      pollIntervalMs: 50,
+      pollIntervalMs: options.pollIntervalMs ?? 50,
       random: () => 0.5,
       onFact: (fact) => void facts.push(fact),
       onResent: (count) => {
@@ -206,7 +209,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
 
   async function advance(seconds: number): Promise<void> {
     await queueClock.setTime(queueClock.now() + seconds * 1000)
-    worker.wake()
+    lanes.forEach(worker.wake)
   }
 
   return {
@@ -227,19 +230,19 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
     get unusable() {
       return unusable
     },
-    async send(email) {
+    async send(email, lane = 'single') {
       const at = clock.now()
       const id = await seedEmail(db, { accountId, domainId, at, ...email })
       await inTransaction(db, (trx) =>
-        queue.emails.put(trx, [{ emailId: id, accountId, dueAt: email.scheduledAt ?? null }]),
+        queue.emails.put(trx, [{ emailId: id, accountId, dueAt: email.scheduledAt ?? null, lane }]),
       )
-      worker.wake()
+      worker.wake(lane)
       return id
     },
     advance,
     async tick(seconds) {
       await queueClock.tick(seconds * 1000)
-      worker.wake()
+      lanes.forEach(worker.wake)
     },
     async statusOf(emailId, enough) {
       const deadline = performance.now() + patienceMs

@@ -8,7 +8,7 @@ import {
 } from '../mail-engine.ts'
 import { type ScriptedSmtp, type ScriptedSmtpOptions, startScriptedSmtp } from '../scripted-smtp.ts'
 
-type Limits = Pick<MailEngineOptions, 'concurrency' | 'connectionsPerHost' | 'copyForEach' | 'faultOfLinks'>
+type Limits = Omit<MailEngineOptions, 'port' | 'to'>
 
 /** A mail server that keeps what it takes, and an engine that sends to it. Both end with the test. */
 export async function startWithServer(rules: MailServerRules = {}, limits: Limits = {}) {

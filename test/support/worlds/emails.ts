@@ -10,10 +10,12 @@ import { countBounces } from '../../../server/emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../../../server/emails/service.ts'
 import { createConfirmationTokens } from '../../../server/message/confirmation-tokens.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
+import type { ClaimedEmail } from '../../../server/queue/email-queue.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
 import { createRenderer } from '../../../server/rendering/renderer.ts'
 import { secretBox } from '../../../server/secrets/secret-box.ts'
 import { newId } from '../../../server/shared/ids.ts'
+import { lanes } from '../../../server/shared/lanes.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../../server/suppressions/service.ts'
 import { createAccountTurns } from '../../../server/templates/account-turns.ts'
@@ -116,7 +118,10 @@ export async function createEmailWorld({
     wakes: () => wakes,
     /** The emails that are due now, with their claims given up at once. */
     async due(): Promise<string[]> {
-      const claimed = [...(await queue.emails.claim('fresh', 100)), ...(await queue.emails.claim('due', 100))]
+      const claimed: ClaimedEmail[] = []
+      for (const lane of lanes) {
+        claimed.push(...(await queue.emails.claim('fresh', lane, 100)), ...(await queue.emails.claim('due', lane, 100)))
+      }
       await db.transaction().execute((trx) =>
         queue.emails.remove(
           trx,
