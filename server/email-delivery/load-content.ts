@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { readWhole, sliceBytes } from '../database/bytea-slices.ts'
 import type { Handle } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import { largeBytes } from '../lib/worker-thread.ts'
 
 /** The content of an email, as the client sent it. */
@@ -48,7 +49,7 @@ export async function loadContent(handle: Handle, emailId: string): Promise<Cont
 
 async function load(handle: Handle, emailIds: readonly string[], maxBytes: number): Promise<Map<string, Content>> {
   if (emailIds.length === 0) return new Map()
-  const { rows } = await sql<ContentRow>`
+  const statement = sql<ContentRow>`
     SELECT c.email_id, c.reply_to, c.headers, c.html, c.text, a.count > 0 AS has_attachments
     FROM email_contents c, LATERAL (
       SELECT count(*) AS count, coalesce(sum(octet_length(content)), 0) AS bytes
@@ -56,7 +57,8 @@ async function load(handle: Handle, emailIds: readonly string[], maxBytes: numbe
     ) a
     WHERE c.email_id = ANY(${emailIds}::text[])
       AND coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0) + a.bytes <= ${maxBytes}
-  `.execute(handle)
+  `
+  const rows = await executePrepared(handle, { name: 'load_contents' }, statement)
   const withAttachments = rows.filter((row) => row.has_attachments).map((row) => row.email_id)
   const attachments = await loadAttachments(handle, withAttachments)
   const contents = new Map<string, Content>()
