@@ -127,6 +127,7 @@ describeInBrowser('the overview', { timeout: 90_000 }, () => {
       async ({ colorScheme, viewport }) => {
         const { page, context, complaints } = await open({ colorScheme, viewport })
         await page.getByText('Month', { exact: true }).click()
+        await page.getByText('Recipients, by day of UTC as a table').waitFor()
         await page.locator('.recharts-surface').nth(1).waitFor()
         for (const name of await page.locator('summary').all()) await name.click()
         expect(await accessibilityFaults(page)).toEqual([])

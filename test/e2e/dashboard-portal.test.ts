@@ -117,8 +117,8 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
 
     await frame.getByRole('button', { name: 'Add webhook' }).first().click()
     await frame.getByLabel('URL').fill(`${receiver.url}/mine`)
-    expect(await frame.getByRole('checkbox').count()).toBe(2)
     await frame.getByLabel('contact.created').check()
+    expect(await frame.getByRole('checkbox').count()).toBe(2)
     await frame.getByLabel('Description').fill(script)
     await frame.getByRole('dialog').getByRole('button', { name: 'Add webhook' }).click()
     await frame.getByText(/^whsec_/).waitFor()
@@ -129,7 +129,7 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await frame.getByRole('button', { name: 'Send it' }).click()
     await frame.getByText('The endpoint did not accept it').waitFor()
     await frame.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
-    await frame.getByRole('link', { name: 'contact.created' }).last().click()
+    await frame.getByRole('table').getByRole('link', { name: 'contact.created' }).click()
     await frame.getByText(script).waitFor()
     await frame.getByRole('heading', { name: 'Body of the request' }).waitFor()
     await frame.getByText('"audienceId"').waitFor()
