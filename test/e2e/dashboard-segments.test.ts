@@ -106,7 +106,7 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
     if (viewport === phone) await main.getByRole('button', { name: 'Filters' }).click()
     await main.getByLabel('Audience').selectOption('Readers')
     await main.getByRole('link', { name, exact: true }).waitFor()
-    expect(new URL(page.url()).searchParams.get('audience')).toBe(audienceId)
+    await expect.poll(() => new URL(page.url()).searchParams.get('audience')).toBe(audienceId)
     expect(complaints).toEqual([])
     await context.close()
   })
