@@ -96,7 +96,8 @@ describeInBrowser('other ways to sign in, in a browser', { timeout: 90_000 }, ()
     await page.getByRole('heading', { name: 'First steps' }).waitFor()
 
     await takeOffers(true)
-    await signOut()
+    // The screen that is left has that heading too.
+    await Promise.all([page.waitForURL(/\/app\/sign-in/), signOut()])
     await page.getByRole('heading', { name: 'First steps' }).waitFor()
 
     await page.goto(security)
