@@ -120,6 +120,7 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
 
   test('test mode is in the address, plainly visible, and has emails of its own', async () => {
     await page.getByRole('link', { name: 'Emails' }).click()
+    await page.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
     await page.getByText('Test', { exact: true }).click()
     await page.getByRole('heading', { name: 'No emails in test mode yet' }).waitFor()
     expect(new URL(page.url()).pathname).toBe(`/app/${service.accountId}/test/emails`)
