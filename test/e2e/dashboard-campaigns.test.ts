@@ -103,7 +103,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await dialog.getByRole('button', { name: 'Send it now' }).click()
     await state('Completed')
     await main.getByText('1 of 1 email was handed over.').waitFor()
-    const recipients = main.getByRole('table', { name: 'Recipients' })
+    const recipients = main.getByRole('table', { name: 'Recipients', exact: true })
     await recipients.getByRole('link', { name: 'ada@example.org' }).waitFor()
     await main.getByRole('heading', { name: 'Results' }).waitFor()
     expect(await main.locator('.tiles > div').first().innerText()).toContain('1')
@@ -287,7 +287,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await cancel.click()
     await state('Canceled')
     await main.getByLabel('State', { exact: true }).selectOption('Canceled')
-    const recipients = main.getByRole('table', { name: 'Recipients' })
+    const recipients = main.getByRole('table', { name: 'Recipients', exact: true })
     await recipients.getByRole('row').nth(3).waitFor({ state: 'detached' })
     expect(new URL(page.url()).searchParams.get('recipient')).toBe('canceled')
     expect(await recipients.getByRole('row').count()).toBe(3)
@@ -364,7 +364,7 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await dialog.getByText('In test mode nothing leaves').waitFor()
     await dialog.getByRole('button', { name: 'Send it now' }).click()
     await state('Completed')
-    await main.getByRole('table', { name: 'Recipients' }).getByText('Validated').waitFor()
+    await main.getByRole('table', { name: 'Recipients', exact: true }).getByText('Validated').waitFor()
   })
 
   test('the screen of a campaign is as wide as a phone, in its form too', async () => {
