@@ -113,10 +113,7 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await dialog.getByLabel('Local time', { exact: true }).fill(`${day}T09:00`)
     await dialog.getByLabel('Zone of the others').fill('Asia/Tokyo')
     await dialog.getByRole('button', { name: 'Schedule it' }).click()
-    await dialog
-      .getByText(/timezone/)
-      .last()
-      .waitFor()
+    await dialog.getByText('Needs the contact property "timezone"').waitFor()
     await client.succeed(contract.contactProperties.create, { body: { key: 'timezone', type: 'string' } })
     await dialog.getByRole('button', { name: 'Schedule it' }).click()
     await main.getByText(new RegExp(`${day} 09:00.*, for others as in Asia/Tokyo`)).waitFor()
