@@ -24,6 +24,11 @@ export type EngineMeans = {
   unsubscribeUrl: (ref: UnsubscribeRef) => string
   /** Returns the link with which a recipient reads the message in a browser. */
   webUrl: (ref: MessagePageRef) => string
+  /**
+   * Lets emails that are sent singly go before the turns of campaigns: `over` resolves when a turn may begin, and `atOnce`
+   * returns how many of so many emails it makes. Default: at once, and all.
+   */
+  bulkPause?: { over(): Promise<void>; atOnce(most: number): number }
   /** Maximum emails of an account that wait for their first attempt. Default 2,000. */
   maxQueued?: number
   /** Time after which a statement that compares people with segments is ended. Milliseconds. Default 5,000. */

@@ -7,8 +7,6 @@ import type { EngineMeans } from './turns.ts'
 
 export type CampaignWorkerOptions = EngineMeans & {
   logger: Logger
-  /** Resolves when work in bulk may begin. Default: at once. */
-  mayBegin?: () => Promise<void>
   /** Milliseconds between looks for campaigns that are due. Default 250. */
   intervalMs?: number
 }
@@ -26,7 +24,7 @@ export const campaignSilenceLimitMs = 120_000
 
 /** Starts the loop that gives campaigns their turns, one batch of each account at a time. */
 export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
-  const { db, logger, mayBegin, intervalMs = 250 } = options
+  const { db, logger, bulkPause, intervalMs = 250 } = options
   const takeTurn = survivingFailures(createEngine(options), { db, logger })
   /** The account that had the last turn. */
   let lastAccount = ''
@@ -39,7 +37,7 @@ export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
       lastAccount = claimed.at(-1)?.account_id ?? ''
       let isGoingOn = false
       for (const campaign of claimed) {
-        await mayBegin?.()
+        await bulkPause?.over()
         if ((await takeTurn(campaign)) === 'went on') isGoingOn = true
         lastTurn = performance.now()
       }

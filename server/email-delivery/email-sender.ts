@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createKeyedSemaphore, createSemaphore } from '../lib/semaphore.ts'
+import { startSystemTimer } from '../lib/timer.ts'
 import type { Composer } from '../message/compose.ts'
 import type { DkimSigner } from '../message/dkim.ts'
 import type { CopyRef, MailTokens } from '../message/mail-tokens.ts'
@@ -56,6 +57,8 @@ export type EmailSender = {
 const largeBytes = 128 * 1024 * 1024
 /** Messages in bulk that are composed at once: enough that one is composed while another is signed in a thread. */
 const composedInBulk = 2
+/** How long bulk waits for the conversation of an email that is sent singly: a server nearby has replied by then. */
+const handedOverMs = 25
 /** Copies of a content in memory while its message is made: read, encoded and concatenated. */
 const copies = 4
 
@@ -137,7 +140,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     return transport.unusable(destination)?.until ?? new Date(clock.now().getTime() + unusablePauseMs)
   }
 
-  /** Composes the message; one in bulk when it is its turn, and no email that is sent singly is made ready. */
+  /** Composes the message; one in bulk when it is its turn, and no email that is sent singly is under way. */
   async function composeInTurn(
     planned: Planned,
     draft: Draft,
@@ -196,14 +199,23 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
 
   return {
     async converse(planned, draft, signal) {
-      const turn = order[planned.lane].join(planned.destination)
+      const joined = order[planned.lane].join(planned.destination)
+      const endPause = planned.lane === 'single' ? bulkPause.begin() : null
+      const turn: Turn = {
+        come: joined.come,
+        pass() {
+          joined.pass()
+          if (endPause !== null) startSystemTimer(endPause, handedOverMs)
+        },
+      }
       try {
         return await (draft.small === undefined ? sendLarge : send)(planned, draft, signal, turn)
       } catch (error) {
         onError(error)
         return released(planned)
       } finally {
-        turn.pass()
+        joined.pass()
+        endPause?.()
         planned.leave()
       }
     },

@@ -7,7 +7,7 @@ import { isPersonal } from '../message/compose.ts'
 import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Lane, lanes } from '../shared/lanes.ts'
-import { createBulkPause } from './bulk-pause.ts'
+import { type BulkPause, createBulkPause } from './bulk-pause.ts'
 import {
   beginningsOf,
   factsAtOnce,
@@ -50,8 +50,8 @@ export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError' | 'bulkPause'> 
 export type MailWorker = {
   /** Makes the worker look for emails of a lane now. */
   wake(lane: Lane): void
-  /** Resolves when work in bulk may begin: see `BulkPause`. */
-  bulkMayBegin(): Promise<void>
+  /** For other work in bulk of this process. */
+  bulkPause: Pick<BulkPause, 'over' | 'atOnce'>
   /** Returns the milliseconds since the worker last claimed, settled and renewed claims without an error. */
   idleMs(): number
   /**
@@ -126,7 +126,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         onError: report(`claiming ${what} emails`),
         async run() {
           if (name === 'bulk') await bulkPause.over()
-          const end = name === 'single' && what === 'fresh' ? bulkPause.begin() : null
+          const end = name === 'single' && what === 'fresh' ? takeExpected() : null
           try {
             // Emails stored in the same moment are claimed together.
             await pause(gatheringMs)
@@ -134,7 +134,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
               lane.mayHaveMore = true
               return false
             }
-            const limit = Math.min(maxHeld - lane.inHand, permits.room(), maxClaim)
+            const most = name === 'bulk' ? bulkPause.atOnce(maxClaim) : maxClaim
+            const limit = Math.min(maxHeld - lane.inHand, permits.room(), most)
             const claimed = await queue.emails.claim(what, name, limit)
             if (what === 'fresh') lane.mayHaveMore = claimed.length === limit
             await begin(claimed, name)
@@ -163,7 +164,17 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const laneOf: Record<Lane, WorkerLane> = { single: startLane('single'), bulk: startLane('bulk') }
   const claiming = lanes.flatMap((lane) => [laneOf[lane].fresh, laneOf[lane].due])
 
+  /** Ends the pause for emails that were announced and are not claimed yet. Null: none were announced. */
+  let endExpected: (() => void) | null = null
+
+  function takeExpected(): (() => void) | null {
+    const end = endExpected
+    endExpected = null
+    return end
+  }
+
   function wake(lane: Lane): void {
+    if (lane === 'single') endExpected ??= bulkPause.begin()
     laneOf[lane].fresh.wake()
     laneOf[lane].due.wake()
   }
@@ -218,7 +229,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     const { permits, adjustMaxClaim } = laneOf[lane]
     const plans = new Map<string, Plan>()
     const { destinationOf, unusable } = transport
-    const routes = { destinationOf, unusable, take: (destination: string) => permitOf(lane, destination) }
+    const routes = { destinationOf, unusable, take: permits.take }
     let resent = 0
     const begun = await inTransaction(db, async (trx) => {
       const emails = await lockDue(
@@ -257,17 +268,6 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     })
     if (resent > 0) onResent?.(resent)
     return begun
-  }
-
-  /** Takes a permit. What is sent singly holds back what is in bulk until its message is handed over. */
-  function permitOf(lane: Lane, destination: string): (() => void) | null {
-    const leave = laneOf[lane].permits.take(destination)
-    if (leave === null || lane === 'bulk') return leave
-    const end = bulkPause.begin()
-    return () => {
-      leave()
-      end()
-    }
   }
 
   /** Returns the facts about waiting recipients. None with a single destination: the operator has to repair that. */
@@ -361,7 +361,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   let stopped: Promise<void> | undefined
   return {
     wake,
-    bulkMayBegin: () => bulkPause.over(),
+    bulkPause,
     idleMs: () => Math.max(...[...claiming, settling, renewing].map((loop) => loop.idleMs())),
     stop(deadlineMs) {
       stopped ??= stopAll(deadlineMs)

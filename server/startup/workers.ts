@@ -79,7 +79,10 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
       emails: features.services.emails,
       unsubscribeUrl: features.unsubscribeUrl,
       webUrl: features.webUrl,
-      mayBegin: async () => later.mail?.bulkMayBegin(),
+      bulkPause: {
+        over: async () => later.mail?.bulkPause.over(),
+        atOnce: (most) => later.mail?.bulkPause.atOnce(most) ?? most,
+      },
       intervalMs: Math.ceil(pollIntervalMs / 4),
     })
     later.campaigns = campaigns

@@ -82,6 +82,16 @@ describe('from start to completion', () => {
     expect(await world.statuses()).toEqual({ queued: 500, waiting: 300 })
   })
 
+  test('a turn makes as many emails as may be made at once', async () => {
+    await start(await world.addAudience(400))
+    const bulkPause = { over: () => Promise.resolve(), atOnce: (most: number) => most / 4 }
+    const take = createEngine({ ...world.means, bulkPause })
+    while ((await world.statuses()).queued === undefined) await world.turn(take)
+    expect(await world.statuses()).toEqual({ queued: 50, waiting: 350 })
+    await world.turn()
+    expect(await world.statuses()).toEqual({ queued: 250, waiting: 150 })
+  })
+
   test('content is rendered for each person', async () => {
     const audience = await world.addAudience(1)
     await start(audience, {

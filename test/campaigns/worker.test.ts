@@ -4,6 +4,7 @@ import type { Loop } from '../../server/lib/polling-loop.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { createRenderer, type Renderer } from '../../server/rendering/renderer.ts'
 import { holdMonotonicClock } from '../support/clock.ts'
+import { patienceMs } from '../support/patience.ts'
 import { live, testing } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -35,6 +36,24 @@ async function startOf(accountId: string): Promise<void> {
   })
   await campaigns.send(db, scope, id, null)
 }
+
+test('a worker begins no turn while an email that is sent singly is under way', async () => {
+  await startOf(world.account)
+  const asked = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const bulkPause = {
+    over() {
+      asked.resolve()
+      return over.promise
+    },
+    atOnce: (most: number) => most,
+  }
+  worker = startCampaignWorker({ ...world.means, bulkPause, logger: createLogger({ level: 'silent' }) })
+  await asked.promise
+  expect(await world.statuses()).toEqual({})
+  over.resolve()
+  await expect.poll(() => world.statuses(), { timeout: patienceMs }).toEqual({ queued: 1 })
+})
 
 test('a worker is silent while a turn stands still, not while one turn follows another', async () => {
   await startOf(world.account)

@@ -24,7 +24,7 @@ function createWorld() {
   }
 }
 
-test('work in bulk waits until no email that is sent singly is made ready', async () => {
+test('work in bulk waits until no email that is sent singly is under way', async () => {
   const { pause, timer, pass, isOver } = createWorld()
   expect(await isOver()).toBe(true)
   const [endFirst, endSecond] = [pause.begin(), pause.begin()]
@@ -39,13 +39,24 @@ test('work in bulk waits until no email that is sent singly is made ready', asyn
   expect(timer.waiting).toBe(0)
 })
 
-test('work in bulk goes on after 100 ms, however long an email is made ready', async () => {
+test('work in bulk goes on after 100 ms, however long an email is under way', async () => {
   const { pause, pass, isOver } = createWorld()
   pause.begin()
   pass(99)
   expect(await isOver()).toBe(false)
   pass(1)
   expect(await isOver()).toBe(true)
+})
+
+test('steps in bulk are a quarter as large until nothing was sent singly for five seconds', () => {
+  const { pause, pass } = createWorld()
+  expect(pause.atOnce(200)).toBe(200)
+  pause.begin()()
+  expect([pause.atOnce(200), pause.atOnce(1)]).toEqual([50, 1])
+  pass(4_999)
+  expect(pause.atOnce(200)).toBe(50)
+  pass(1)
+  expect(pause.atOnce(200)).toBe(200)
 })
 
 test('work in bulk gets a quarter of the time, whatever is sent singly', async () => {
