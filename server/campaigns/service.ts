@@ -124,7 +124,7 @@ export type CampaignService = {
 
 export type CampaignServiceOptions = {
   clock: Clock
-  emails: Pick<EmailService, 'judgeCampaign' | 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
+  emails: Pick<EmailService, 'judgeCampaign' | 'sendOfAccount' | 'takeBack' | 'cancelQueued'>
   rendererOf: AccountTurns
   /** Returns true when the last check of a domain of the account found no DMARC record. */
   lacksDmarc: (handle: Handle, accountId: string, domainName: string) => Promise<boolean>

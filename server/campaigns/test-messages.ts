@@ -13,7 +13,7 @@ import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 
 type Means = {
   handle: Handle
-  emails: Pick<EmailService, 'sendOfCampaign'>
+  emails: Pick<EmailService, 'sendOfAccount'>
   renderer: AccountRenderer
   unsubscribeUrl: (ref: UnsubscribeRef) => string
   webUrl: (ref: MessagePageRef) => string
@@ -43,7 +43,7 @@ export async function sendTests(means: Means, scope: Scope, test: Test): Promise
   // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
   const made = await makeTests(means, test)
   return inTransaction(means.handle, async (trx) => {
-    const results = await means.emails.sendOfCampaign(trx, scope, made)
+    const results = await means.emails.sendOfAccount(trx, scope, made, { lane: 'single' })
     for (const [index, result] of results.entries()) {
       if (result instanceof DomainError) throw result
       if ('withheld' in result) {

@@ -6,6 +6,7 @@ import { startSystemTimer } from '../lib/timer.ts'
 import type { Composer } from '../message/compose.ts'
 import type { DkimSigner } from '../message/dkim.ts'
 import type { CopyRef, MailTokens } from '../message/mail-tokens.ts'
+import type { Lane } from '../shared/lanes.ts'
 import type { Outcome, Transport } from '../smtp/transport.ts'
 import type { BulkPause } from './bulk-pause.ts'
 import { factsOfObstacles, obstructedOf, type Planned } from './conversation-plan.ts'
@@ -53,8 +54,8 @@ export type EmailSender = {
   converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<SendResult>
 }
 
-/** Memory for the large emails that are being sent. Bytes. */
-const largeBytes = 128 * 1024 * 1024
+/** Memory for the large emails of each lane that are being sent. Bytes. */
+const largeBytes = { single: 128 * 1024 * 1024, bulk: 32 * 1024 * 1024 }
 /** Messages in bulk that are composed at once: enough that one is composed while another is signed in a thread. */
 const composedInBulk = 2
 /** How long bulk waits for the conversation of an email that is sent singly: a server nearby has replied by then. */
@@ -66,13 +67,15 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   const { db, clock, transport, composer, signers, tokens, bulkPause, concurrency, connectionsPerHost, onError } = means
   const half = (connections: number) => Math.max(1, Math.floor(connections / 2))
   /** By destination. Leaves connections for small emails. */
-  const large = createKeyedSemaphore({
-    permits: largeBytes,
-    holders: half(concurrency),
-    holdersPerKey: half(connectionsPerHost),
-    // Together with the admitted emails, this is below the number that the worker may hold and still claim.
-    waiting: concurrency,
-  })
+  const largeOf = (lane: Lane) =>
+    createKeyedSemaphore({
+      permits: largeBytes[lane],
+      holders: half(concurrency),
+      holdersPerKey: half(connectionsPerHost),
+      // Together with the admitted emails, this is below the number that the worker may hold of a lane and still claim.
+      waiting: concurrency,
+    })
+  const large = { single: largeOf('single'), bulk: largeOf('bulk') }
   const order = { single: createHandOverOrder(), bulk: createHandOverOrder() }
   const composing = createSemaphore(composedInBulk)
 
@@ -83,7 +86,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     const bytes = copies * (await sizeOfContent(db, email.id))
     // Releases the permit, so that another email can use it while this one waits.
     planned.leave()
-    const leave = await large.acquire({ key: destination, permits: bytes }, signal)
+    const leave = await large[planned.lane].acquire({ key: destination, permits: bytes }, signal)
     if (leave === null) return released(planned)
     try {
       // The domain may have changed during a long wait.

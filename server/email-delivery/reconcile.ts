@@ -48,6 +48,7 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, emailIds: readonly 
         emailId: id,
         accountId: account_id,
         dueAt: due_at,
+        // Of a lost job nothing else is known: a confirmation in bulk becomes single.
         lane: campaign_id === null ? ('single' as const) : ('bulk' as const),
       })),
     )

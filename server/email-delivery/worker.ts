@@ -110,8 +110,10 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     onError: report('storing the results of sending'),
     onFinished(emailIds) {
       const ended = new Set(emailIds.map((id) => letGo(id)))
-      // What ends in either lane may leave room for bulk.
-      for (const lane of lanes) if (lane === 'bulk' || ended.has(lane)) wakeForRoom(laneOf[lane])
+      // What ends in one lane may leave room in the other.
+      for (const lane of lanes) {
+        if (ended.has(lane) || lane === 'bulk' || laneOf[lane].mayHaveMore) wakeForRoom(laneOf[lane])
+      }
     },
   })
 
@@ -125,11 +127,11 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         intervalMs,
         onError: report(`claiming ${what} emails`),
         async run() {
-          if (name === 'bulk') await bulkPause.over()
           const end = name === 'single' && what === 'fresh' ? takeExpected() : null
           try {
             // Emails stored in the same moment are claimed together.
             await pause(gatheringMs)
+            if (name === 'bulk') await bulkPause.over()
             if (!lane.hasRoom()) {
               lane.mayHaveMore = true
               return false

@@ -205,7 +205,8 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       trx,
       waiting.map(({ id, content }) => ({ emailId: id, accountId, dueAt: content.scheduledAt, lane })),
     )
-    afterCommit(trx, lane === 'single' ? wakeSingle : wakeBulk)
+    const isDue = waiting.some(({ content }) => content.scheduledAt === null)
+    if (isDue) afterCommit(trx, lane === 'single' ? wakeSingle : wakeBulk)
   }
 
   function acceptAsked(asked: readonly [Asked, ...Asked[]]): Promise<(NewEmail | DomainError)[]> {

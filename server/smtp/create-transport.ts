@@ -54,7 +54,10 @@ export type TransportOptions = {
   startTimer?: StartTimer
 }
 
-/** Conversations of a lane that are begun per allowed connection. Further emails wait in the queue, where they take no memory. */
+/**
+ * Conversations of a lane that are begun per allowed connection. Further emails wait in the queue, where they take no
+ * memory.
+ */
 const begunPerConnection = 4
 
 /** Creates a transport. It opens no connection before the first message. */
@@ -79,7 +82,7 @@ export function createTransport(options: TransportOptions): Transport {
   function roomFor(destination: string, lane: Lane): number {
     const { under, begun } = inProgress[lane]
     const rest = rests.of(destination)
-    // After the back-off, one conversation probes whether the destination can be used again.
+    // After the back-off, one conversation (or one of each lane, when both come at once) probes whether the destination can be used again.
     if (rest !== null) return clock.now() < rest.until || isUnderWay(destination) || begun >= maxBegun ? 0 : 1
     const hosts = route.hostsOf(destination)
     // Until the hosts of a destination are known, it gets as many conversations as one host has connections.

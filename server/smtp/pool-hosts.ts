@@ -4,6 +4,9 @@ import { allowedConnections, mostInBulk, type Pace, slowedPace } from './host-co
 import type { Session, SessionError, SessionTarget } from './session.ts'
 import { perSecond, type Throughput } from './throughput.ts'
 
+/** Conversations of the lane `single` with a host that begin before one in bulk that waits. */
+const singlePerBulk = 3
+
 /** Maximum hosts whose pace is remembered without open connections. */
 const maxRemembered = 10_000
 
@@ -29,6 +32,8 @@ export type Host = {
   waiting: Record<Lane, number>
   /** Connections that conversations of the lane `bulk` use. */
   inBulk: number
+  /** Conversations of the lane `single` that have begun since one in bulk waits. */
+  passedBulk: number
   idle: PooledSession[]
   pace: Pace | null
   throughput: Throughput
@@ -59,6 +64,7 @@ export class PoolHosts {
       working: 0,
       waiting: { single: 0, bulk: 0 },
       inBulk: 0,
+      passedBulk: 0,
       idle: [],
       pace: null,
       throughput: { second: 0, count: 0, before: 0 },
@@ -82,10 +88,10 @@ export class PoolHosts {
   }
 
   /**
-   * Returns how many more conversations of a lane with a host may begin, besides those that run or wait before them: what
-   * is single passes those in bulk. The limit is twice the
-   * allowed connections. A fast host that is not slowed down may get as many as it completed in a second lately. A
-   * host in back-off counts like any other, because its conversations fail at once.
+   * Returns how many more conversations of a lane with a host may begin, besides those that run or wait: those that wait
+   * in bulk do not count for what is sent singly. The limit is twice the allowed connections. A fast host that is not
+   * slowed down may get as many as it completed in a second lately. A host in back-off counts like any other, because its
+   * conversations fail at once.
    */
   roomFor(name: string, lane: Lane): number {
     const host = this.#hosts.get(name)
@@ -102,6 +108,18 @@ export class PoolHosts {
     // One connection probes whether the host is back.
     if (host?.isAway) return 1
     return allowedConnections(host?.pace ?? null, this.#max, this.#clock.now())
+  }
+
+  /** Returns whether the next connection of a host is for bulk, which waits: it gets every fourth at least. */
+  isTurnOfBulk(name: string): boolean {
+    const { waiting, passedBulk } = this.of(name)
+    return waiting.bulk > 0 && passedBulk >= singlePerBulk
+  }
+
+  /** Notes that a conversation with a host begins. */
+  countTurn(name: string, lane: Lane): void {
+    const host = this.of(name)
+    host.passedBulk = lane === 'single' && host.waiting.bulk > 0 ? host.passedBulk + 1 : 0
   }
 
   /** Returns whether a host may have another conversation in bulk now. */

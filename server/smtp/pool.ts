@@ -42,7 +42,8 @@ type QueuedSession = Use & {
 /**
  * A pool of SMTP connections to all hosts. It limits connections in total and per host (fewer while a host asks for
  * less) and messages per connection, and closes idle connections. Callers wait for a free connection in FIFO order, those
- * of the lane `single` before those in bulk, which also leave some connections unused.
+ * of the lane `single` before those in bulk, which also leave some connections unused. Of a host that both wait for, bulk
+ * gets every fourth connection.
  */
 export class Pool {
   readonly #options: PoolOptions
@@ -72,8 +73,9 @@ export class Pool {
   }
 
   /**
-   * Returns a session with the first address of the target that accepts one, once there is room. If the host refuses another connection while others work, waits until one of those is free. Throws
-   * SessionError with the error of the last address, and at once while the host is in back-off. `signal` ends the wait.
+   * Returns a session with the first address of the target that accepts one, once there is room. When the host refuses
+   * another connection while others work, it waits until one of those is free. Throws SessionError with the error of the
+   * last address, and at once while the host is in back-off. `signal` ends the wait.
    */
   async hold(target: PoolTarget, signal: AbortSignal, use: Use): Promise<BorrowedSession> {
     for (;;) {
@@ -171,6 +173,7 @@ export class Pool {
       for (const waiting of this.#waiting()) {
         const slot = this.#slotFor(waiting)
         if (slot === 'none') continue
+        this.#hosts.countTurn(waiting.target.name, waiting.lane)
         if (waiting.lane === 'bulk') this.#countInBulk(waiting.target.name, 1)
         waiting.serve(slot)
       }
@@ -193,7 +196,9 @@ export class Pool {
   }
 
   #slotFor({ target, fresh, lane }: QueuedSession): PooledSession | null | 'none' {
-    if (lane === 'bulk' && !this.#mayUseInBulk(target.name)) return 'none'
+    const mayUseInBulk = this.#mayUseInBulk(target.name)
+    if (lane === 'bulk' && !mayUseInBulk) return 'none'
+    if (lane === 'single' && mayUseInBulk && this.#hosts.isTurnOfBulk(target.name)) return 'none'
     const host = this.#hosts.of(target.name)
     const busy = host.open - host.idle.length
     if (busy >= this.#hosts.allowed(target.name)) return 'none'

@@ -58,9 +58,9 @@ export type Transport = {
   /** Returns how many more conversations of a lane with a destination may begin now, besides those that wait or run. */
   roomFor(destination: string, lane: Lane): number
   /**
-   * Holds a conversation when a connection is free: one of the lane `single` before those in bulk. Returns the outcome of each recipient, in their order. Never
-   * throws: a failure is an outcome. If aborted, it ends at once as `deferred`, but still waits a moment for the reply
-   * to a message that was sent completely.
+   * Holds a conversation when a connection is free: one of the lane `single` before those in bulk. Returns the outcome of
+   * each recipient, in their order. Never throws: a failure is an outcome. If aborted, it ends at once as `deferred`, but
+   * still waits a moment for the reply to a message that was sent completely.
    */
   send(conversation: Conversation, signal: AbortSignal): Promise<readonly Outcome[]>
   /** Closes all connections with QUIT. */

@@ -29,6 +29,13 @@ test(`an email that is sent singly is claimed apart from ${people} of a campaign
   expect(await world.queue.claim('fresh', 'bulk', people)).toHaveLength(people - before.length)
 })
 
+test('a test of a campaign is sent singly, before all of the campaign', async () => {
+  const id = await world.draft(await world.addAudience(1))
+  const tests = await world.campaigns.test(world.db, world.live, id, { to: ['ada@example.org', 'bob@example.org'] })
+  const claimed = await world.queue.claim('fresh', 'single', 10)
+  expect(claimed.map(({ emailId }) => emailId).toSorted()).toEqual(tests.toSorted())
+})
+
 test(`${campaignLimits.active} campaigns may be under way, and one more is refused until one ends`, async () => {
   const audience = await world.addAudience(1)
   const inAnHour = new Date(world.time.clock.now().getTime() + 3_600_000)

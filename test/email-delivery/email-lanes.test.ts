@@ -70,7 +70,7 @@ test.each(lanes)('more than there is room for waits in the lane %s, and all of i
   expect(server.received).toHaveLength(90)
 })
 
-test('an email in bulk that a server puts off is tried again, behind nothing that is sent singly', async () => {
+test('an email in bulk that a server puts off is tried again in bulk', async () => {
   let refusals = 1
   const { engine } = await startWithServer({
     onRecipient() {

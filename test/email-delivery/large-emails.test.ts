@@ -39,6 +39,26 @@ test('large emails that hang leave connections to small ones, and all of them ar
   expect(engine.facts.map(({ kind }) => kind)).toEqual(Array(25).fill('accepted'))
 })
 
+test('a large email that is sent singly leaves while those of a campaign hang', async () => {
+  const gate = Promise.withResolvers<void>()
+  const hanging = Promise.withResolvers<void>()
+  await using server = await startMailServer({
+    onMessage({ recipients: [to = ''] }) {
+      if (!to.startsWith('reader')) return
+      hanging.resolve()
+      return gate.promise
+    },
+  })
+  await using engine = await startMailEngine({ port: server.port, concurrency: 10 })
+  const campaign: string[] = []
+  for (let n = 0; n < 30; n++) campaign.push(await engine.send({ to: [`reader${n}@example.com`], text }, 'bulk'))
+  await hanging.promise
+  await engine.statusOf(await engine.send({ to: ['ada@example.com'], text }), isDelivered)
+  gate.resolve()
+  await engine.untilDone(campaign)
+  expect(server.received).toHaveLength(31)
+})
+
 test('large emails that wait for their turn are put back when the service stops', async () => {
   const server = await startScriptedSmtp({ extensions: [] })
   const engine = await startMailEngine({ port: server.port, concurrency: 10 })

@@ -21,6 +21,15 @@ async function statusesOf(id: string, key: Scope = world.live): Promise<[string,
   return [status, ...recipients.map((recipient) => recipient.status)]
 }
 
+test('an email that is scheduled wakes nothing when it is stored', async () => {
+  const { db, live, emails, wakes } = world
+  const before = wakes()
+  const scheduledAt = new Date(world.time.clock.now().getTime() + 3_600_000).toISOString()
+  const { id, status } = await emails.send(db, live, { ...good, scheduledAt })
+  expect([status, wakes()]).toEqual(['scheduled', before])
+  await emails.cancel(db, live, id)
+})
+
 test('a live key has an email sent: it is queued with its recipients and its job, and the sending is woken', async () => {
   const { db, live, emails, wakes } = world
   const before = wakes()

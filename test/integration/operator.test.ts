@@ -216,8 +216,9 @@ test('the instance names hosts with deliveries that are late, and no more of the
     accountId: slow.accountId,
     host: new URL(receiver.url).hostname,
     waitsFor: 'endpoint_limit',
-    inFlight: 1,
   })
+  // While nothing of it ends, a second attempt probes it now and then.
+  expect([1, 2]).toContain((await first()).inFlight)
   expect(Date.parse((await first()).dueSince)).toBeLessThanOrEqual(Date.now())
   expect((await read()).text).not.toContain('secret')
 })

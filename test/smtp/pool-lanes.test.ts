@@ -45,6 +45,17 @@ test('what is sent singly gets the next free connection, before all that waits i
   expect(taken).toEqual(['bulk', 'single', 'bulk', 'bulk'])
 })
 
+test('of a host that both wait for, bulk gets every fourth connection', async () => {
+  await using server = await startScriptedSmtp()
+  const { transport, send, taken, letGo } = begin(server, { connectionsPerHost: 1 })
+  const singles = Array.from({ length: 8 }, () => 'single' as const)
+  const sending = (['single', 'bulk', 'bulk', ...singles] as const).map(send)
+  await letGo(1, 11)
+  await Promise.all(sending)
+  await transport.close()
+  expect(taken.map((lane) => lane[0]).join('')).toBe('ssssbsssbss')
+})
+
 test.each([
   ['of a host', { connectionsPerHost: 10 }],
   ['of the process', { connectionsPerHost: 20, concurrency: 10 }],
