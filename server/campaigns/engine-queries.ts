@@ -180,7 +180,7 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
           WHEN o.reason LIKE 'The person unsubscribed%' OR o.reason LIKE 'The person had not confirmed%'
             OR o.reason LIKE 'The person left the topic%' THEN 'unsubscribed'
           WHEN o.reason LIKE 'The person left%' THEN 'left' ELSE 'suppressed' END END
-      -- Only who has the lock of the campaign changes its recipients, so they are still there.
+      -- Recipients change under the lock of their campaign only, which this transaction has: the rows have not moved.
       FROM over o WHERE r.ctid = o.place
       RETURNING r.status, r.reason
     )

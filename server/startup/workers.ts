@@ -2,7 +2,7 @@ import { startAccountEmailWorker } from '../account-email/worker.ts'
 import { startInboundListener } from '../bounces/start.ts'
 import { startCampaignWorker } from '../campaigns/worker.ts'
 import { findServiceDomain } from '../domains/service.ts'
-import { startMail } from '../email-delivery/start.ts'
+import { type MailSending, startMail } from '../email-delivery/start.ts'
 import { startImportWorker } from '../imports/worker.ts'
 import { addressKey } from '../message/address.ts'
 import type { Mailbox } from '../message/mailbox.ts'
@@ -30,7 +30,7 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
   let inbound: SmtpListener | null = null
   if (config.roles.worker) {
     const mail = await startMailWorker()
-    startCampaigns()
+    startCampaigns(mail)
     if (accountEmailFrom !== null) startAccountEmails(mail, accountEmailFrom)
     const receiving = { ...recording, db, registry: context.registry, hostname, keyOf: addressKey }
     if (inboundAddress !== null) inbound = await startInboundListener({ ...receiving, ...inboundAddress })
@@ -68,7 +68,7 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
     return mail
   }
 
-  function startCampaigns(): void {
+  function startCampaigns({ bulkPause }: MailSending): void {
     const campaigns = startCampaignWorker({
       db,
       clock,
@@ -79,17 +79,14 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
       emails: features.services.emails,
       unsubscribeUrl: features.unsubscribeUrl,
       webUrl: features.webUrl,
-      bulkPause: {
-        over: async () => later.mail?.bulkPause.over(),
-        atOnce: (most) => later.mail?.bulkPause.atOnce(most) ?? most,
-      },
+      bulkPause,
       intervalMs: Math.ceil(pollIntervalMs / 4),
     })
     later.campaigns = campaigns
     starting.defer(() => campaigns.stop())
   }
 
-  function startAccountEmails({ transport, signers }: Awaited<ReturnType<typeof startMail>>, from: Mailbox): void {
+  function startAccountEmails({ transport, signers }: MailSending, from: Mailbox): void {
     const accountEmails = startAccountEmailWorker({
       db,
       clock,

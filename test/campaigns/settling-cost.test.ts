@@ -28,7 +28,7 @@ async function rowsRead(trx: Trx): Promise<number> {
 
 test('counting who was handed over reads these alone, also with statistics from before the campaign was listed', async () => {
   const { db, live } = world
-  // As the worker sees it when a campaign starts: nobody is listed.
+  // The statistics say that the table is empty.
   await sql`ANALYZE campaign_recipients`.execute(db)
   const id = await world.draft(await world.addAudience(people))
   await world.start(id)
