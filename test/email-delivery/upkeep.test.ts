@@ -4,6 +4,7 @@ import { reconcileEmails } from '../../server/email-delivery/reconcile.ts'
 import { deleteOldEmails } from '../../server/email-delivery/retention.ts'
 import { pairsOf } from '../../server/emails/metadata.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'
 
@@ -95,4 +96,17 @@ test('an email that waits without a job is given one, for its time; one that has
   const claimed = (await queue.emails.claim('fresh', 'single', 10)).map(({ emailId }) => emailId)
   expect(claimed).toEqual(expect.arrayContaining([lost, held]))
   expect(claimed).not.toContain(ended)
+})
+
+test('an email of a campaign that waits without a job is given one in bulk', async () => {
+  const { db } = database
+  const lost = await seed(at, 'queued')
+  await db
+    .updateTable('emails')
+    .set({ campaign_id: newId('campaign', at) })
+    .where('id', '=', lost)
+    .execute()
+  expect(await reconcileEmails({ db, queue })).toBeGreaterThanOrEqual(1)
+  expect((await queue.emails.claim('fresh', 'single', 100)).map(({ emailId }) => emailId)).not.toContain(lost)
+  expect((await queue.emails.claim('fresh', 'bulk', 100)).map(({ emailId }) => emailId)).toEqual([lost])
 })
