@@ -14,6 +14,7 @@ import {
   type Turn,
   writeTurns,
 } from './engine-queries.ts'
+import { reasonToPause } from './failing-content.ts'
 import { list } from './listing.ts'
 import { purge } from './purge.ts'
 import { type CampaignRow, updateCampaign } from './queries.ts'
@@ -43,8 +44,6 @@ const batchBytes = 8 * 2 ** 20
 const queuedBytes = 256 * 2 ** 20
 /** A throttled campaign may have so much of an hour in the queue, so that little leaves at once after a standstill. */
 const throttledShare = 1 / 360
-/** When all of so many failed to be rendered, the campaign is paused. */
-const failuresThatPause = 100
 /** How soon a campaign is looked at again whose last recipients are said to wait, and were not found. */
 const queryMs = 1_000
 
@@ -163,12 +162,10 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
       handled_send_at: last.send_at,
       ...(slots !== null && { throttled_to: slots.takenToMs }),
     })
-    const isHopeless = after.failed_count >= failuresThatPause && after.queued_count + after.handed_over_count === 0
-    const fault = turns.findLast(({ status }) => status === 'failed')?.reason
-    if (isHopeless && fault) {
-      const reason = `The content could not be rendered for any of the first ${after.failed_count} people. The last fault: ${fault}`
-      return stopFor(trx, means, { row: after, move: 'stall', reason })
-    }
+    const variants = new Map(turn.map(({ subscriber_id: id, variant }) => [id, variant]))
+    const outcomes = turns.map((one) => ({ ...one, variant: variants.get(one.subscriberId) ?? null }))
+    const reason = await reasonToPause(trx, after, outcomes)
+    if (reason !== null) return stopFor(trx, means, { row: after, move: 'stall', reason })
     return rest(trx, after, soonMs)
   }
 

@@ -356,3 +356,48 @@ test('a test is over as soon as its last email has left, also when the throttle 
   expect(await sentOf(id)).toHaveLength(Math.max(1, inTest))
   expect(await get(id)).toMatchObject({ waitingFor: inTest === 0 ? null : { reason: 'ab_test' } })
 })
+
+test('a variant that fails for the first 100 people pauses the campaign once, and says why; resumed, it goes on with the others', async () => {
+  const variants = [
+    { name: 'Good' },
+    { name: 'Bad', subject: '{% if contact.firstName == "Nobody" %}Hello{% endif %}' },
+  ]
+  const id = await start({ abTest: { ...byHand, share: 100, variants } }, 600)
+  await deliver()
+  const paused = await get(id)
+  expect(paused.status).toBe('paused')
+  expect(paused.statusReason).toMatch(
+    /^The content of the variant "Bad" could not be rendered for any of the first 1\d\d people.*The subject is empty/s,
+  )
+  expect((await statistics(id)).failed).toBeLessThan(200)
+
+  await world.campaigns.resume(world.db, world.live, id)
+  await deliver()
+  const { status } = await get(id)
+  const { handedOver, failed } = await statistics(id)
+  expect(status).toBe('completed')
+  expect(handedOver + failed).toBe(600)
+  const { rows } = await sql<{ variant: number; status: string }>`
+    SELECT DISTINCT variant, status FROM campaign_recipients WHERE campaign_id = ${id} ORDER BY variant
+  `.execute(world.db)
+  expect(rows).toEqual([
+    { variant: 0, status: 'handed_over' },
+    { variant: 1, status: 'failed' },
+  ])
+})
+
+test('a variant that fails for hundreds, and not for all, pauses nothing', async () => {
+  const audience = await world.addAudience(100)
+  await sql`UPDATE subscribers SET first_name = 'Bob'`.execute(world.db)
+  await world.addPeople(audience, 500)
+  const variants = [
+    { name: 'Good' },
+    { name: 'For Bob', subject: '{% if contact.firstName == "Bob" %}Hello{% endif %}' },
+  ]
+  const id = await world.draft(audience, { abTest: { ...byHand, share: 100, variants } })
+  await world.start(id)
+  await deliver()
+  const { status } = await get(id)
+  expect(status).toBe('completed')
+  expect((await statistics(id)).failed).toBeGreaterThan(150)
+})
