@@ -13,12 +13,14 @@ export default defineConfig({
     // They need a Postfix or a Prometheus, or write into the documents: `npm run test:postfix`,
     // `npm run test:prometheus`, `npm run docs:pictures`.
     exclude: ['test/postfix/**', 'test/prometheus/**', 'test/pictures/**'],
-    setupFiles: costSetup,
+    setupFiles: ['test/support/shared-process.ts', ...costSetup],
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter(), new TallyReporter(), new CostReporter()],
-    // Each file has a process, so that a fault in one cannot hide in another.
+    // Files share processes: to load the service costs more than most of them. What a process remembers is forgotten
+    // before each file, and no file may leave a program behind: test/support/shared-process.ts.
     pool: 'forks',
+    isolate: false,
     env: compileCache,
     sequence: { sequencer: LongTestsFirst },
     // They wait for sockets and timers more than for a processor.

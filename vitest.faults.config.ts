@@ -9,6 +9,8 @@ export default mergeConfig(
       provide: { faultRound: 'long' },
       // One fault at a time: what is measured of one must not be the load of another.
       fileParallelism: false,
+      // They run for long: each in a process of its own.
+      isolate: true,
     },
   }),
 )

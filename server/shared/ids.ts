@@ -51,6 +51,12 @@ export function continueAfter(id: string): void {
   sequence = 0xfff
 }
 
+/** Forgets what was made before: the next identifier has the time of the clock. For tests that share a process. */
+export function restartIds(): void {
+  lastMs = 0
+  sequence = 0
+}
+
 /**
  * Returns the time in an identifier. It is later than the creation when identifiers of the process were ahead of the
  * clock. Throws when `id` is not an identifier.

@@ -18,9 +18,17 @@ function secondsOfChildren(): number {
   }
 }
 
+/** Seconds of processor time of this process and of those programs. */
+function secondsSoFar(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6 + secondsOfChildren()
+}
+
+// The process of a file may have run others before.
+const before = secondsSoFar()
+
 afterAll(() => {
   const file = relative(process.cwd(), expect.getState().testPath ?? '')
-  const { user, system } = process.cpuUsage()
-  const seconds = (user + system) / 1e6 + secondsOfChildren()
+  const seconds = secondsSoFar() - before
   appendFileSync(join(inject('runDirectory'), 'costs'), `${seconds.toFixed(2)} ${file}\n`)
 })

@@ -48,7 +48,8 @@ export async function createEmailWorld({
     },
   })
   let wakes = 0
-  const templates = createTemplateService({ clock, rendererOf: createAccountTurns(createRenderer()) })
+  const renderer = createRenderer()
+  const templates = createTemplateService({ clock, rendererOf: createAccountTurns(renderer) })
   const outbox = createOutbox({ clock, wake: () => undefined })
   const suppressions = createSuppressionService({ clock })
   const domains = createDomainService({
@@ -132,6 +133,7 @@ export async function createEmailWorld({
     },
     emitted: createEmittedReader(db),
     async end(): Promise<void> {
+      await renderer[Symbol.asyncDispose]()
       await queue.stop()
       await database.drop()
     },
