@@ -34,6 +34,9 @@ export function viteConfig(): InlineConfig {
       assetsInlineLimit: 0,
       rolldownOptions: {
         input: pages.map((name) => join(source, name)),
+        // What most screens need is one file: each module that two of them share had a file of its own, and the first
+        // screen 72 files.
+        output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 5 }] } },
         onLog(level, log, handle) {
           // Packages mark their modules with "use client", which means nothing here.
           if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log)
