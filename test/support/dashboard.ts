@@ -64,6 +64,23 @@ export async function shown(page: Page): Promise<void> {
   await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
 
+/**
+ * Leads a page to a screen as a link does, without loading the dashboard anew where it is open: half the processor time.
+ * By way of an address where nothing is, so that nothing of the screen before is taken for the next one.
+ */
+export async function leadTo(page: Page, path: string): Promise<void> {
+  const [, app, account, mode] = path.split('/')
+  if (!page.url().includes(`/${app}/${account}/`)) {
+    await page.goto(path)
+    return
+  }
+  const nothing = page.getByRole('heading', { name: 'Nothing is here' })
+  await page.evaluate(`history.pushState(null, '', '/${app}/${account}/${mode}/nowhere')`)
+  await nothing.waitFor()
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
+  await nothing.waitFor({ state: 'detached' })
+}
+
 /** Waits for what changes once. What turns without an end, such as a loader, goes on. */
 const untilStill = `Promise.allSettled(
   document.getAnimations().flatMap(({ effect, finished }) => (effect.getTiming().iterations === 1 ? [finished] : [])),
