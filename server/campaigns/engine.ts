@@ -204,7 +204,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
   }
 
   return (campaign) => {
-    if (campaign.deleted_at !== null) return purge(db, keyOf(campaign))
+    if (campaign.deleted_at !== null) return purge(means, keyOf(campaign))
     switch (campaign.status) {
       case 'scheduled':
         return list(means, campaign)

@@ -45,7 +45,8 @@ const longestMs = 5_000
 /** Lists the next recipients of a campaign that is scheduled, and starts sending after the last. */
 export async function list(means: EngineMeans, claimed: CampaignRow): Promise<TurnResult> {
   if (claimed.segment_ids.length === 0) {
-    return (await step(means, claimed, { limit: listedAtOnce, timeoutMs: null })) ?? 'went on'
+    const limit = means.bulkPause?.atOnce(listedAtOnce) ?? listedAtOnce
+    return (await step(means, claimed, { limit, timeoutMs: null })) ?? 'went on'
   }
   const { comparingTimeoutMs: timeoutMs = longestMs } = means
   const since = performance.now()

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { inTransaction, type Trx } from '../database/connection.ts'
 import { type CampaignKey, deleteCampaign, setDue, updateCampaign } from './queries.ts'
+import type { EngineMeans, TurnResult } from './turns.ts'
 
 /** Recipients that one transaction deletes. */
 const deletedAtOnce = 10_000
@@ -9,12 +10,16 @@ const deletedAtOnce = 10_000
  * Deletes the next recipients of a campaign that was deleted, and after the last one the campaign. When a process dies
  * between two steps, another one goes on from there.
  */
-export async function purge(db: Db, key: CampaignKey): Promise<'went on' | 'waits'> {
+export async function purge(
+  { db, bulkPause }: Pick<EngineMeans, 'db' | 'bulkPause'>,
+  key: CampaignKey,
+): Promise<TurnResult> {
+  const limit = bulkPause?.atOnce(deletedAtOnce) ?? deletedAtOnce
   return inTransaction(db, async (trx) => {
     const from = await lockDeleted(trx, key)
     if (from === null) return 'waits'
-    const { last, count } = await deleteRecipients(trx, key, from)
-    if (last === null || count < deletedAtOnce) {
+    const { last, count } = await deleteRecipients(trx, key, { after: from, limit })
+    if (last === null || count < limit) {
       await deleteCampaign(trx, key)
       return 'waits'
     }
@@ -41,13 +46,13 @@ async function lockDeleted(trx: Trx, { accountId, id }: CampaignKey): Promise<st
 async function deleteRecipients(
   trx: Trx,
   { accountId, id }: CampaignKey,
-  after: string,
+  { after, limit }: { after: string; limit: number },
 ): Promise<{ last: string | null; count: number }> {
   const { rows } = await sql<{ last: string | null; count: number }>`
     WITH page AS MATERIALIZED (
       SELECT subscriber_id FROM campaign_recipients
       WHERE account_id = ${accountId} AND campaign_id = ${id} AND subscriber_id > ${after}
-      ORDER BY account_id, campaign_id, subscriber_id LIMIT ${deletedAtOnce}
+      ORDER BY account_id, campaign_id, subscriber_id LIMIT ${limit}
     ), gone AS (
       DELETE FROM campaign_recipients
       WHERE account_id = ${accountId} AND campaign_id = ${id} AND subscriber_id > ${after}

@@ -92,6 +92,27 @@ describe('from start to completion', () => {
     expect(await world.statuses()).toEqual({ queued: 250, waiting: 150 })
   })
 
+  test('recipients are listed and deleted as many as may be taken at once', async () => {
+    const id = await start(await world.addAudience(600))
+    const take = createEngine({
+      ...world.means,
+      bulkPause: { over: () => Promise.resolve(), atOnce: (most) => most / 40 },
+    })
+    const stored = async () => Object.values(await world.statuses()).reduce((sum, count) => sum + count, 0)
+    const turns = async (count: number) => {
+      const left: number[] = []
+      for (let turn = 0; turn < count; turn++) {
+        await world.turn(take)
+        left.push(await stored())
+      }
+      return left
+    }
+    expect(await turns(3)).toEqual([250, 500, 600])
+    await world.campaigns.cancel(world.db, world.live, id)
+    await world.campaigns.delete(world.db, world.live, id)
+    expect(await turns(3)).toEqual([350, 100, 0])
+  })
+
   test('content is rendered for each person', async () => {
     const audience = await world.addAudience(1)
     await start(audience, {
