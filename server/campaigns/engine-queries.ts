@@ -320,23 +320,6 @@ export async function writeTurns(trx: Trx, { accountId, id }: CampaignKey, turns
   `.execute(trx)
 }
 
-/**
- * Returns for how many people the content of a variant failed, counting to `most`. 0: it was sent to somebody. It reads
- * the recipients of the campaign until it finds one of them, or all.
- */
-export async function countFailed(
-  trx: Trx,
-  { account_id: accountId, id }: Pick<CampaignRow, 'account_id' | 'id'>,
-  { variant, most }: { variant: number; most: number },
-): Promise<number> {
-  const recipients = sql`FROM campaign_recipients WHERE account_id = ${accountId} AND campaign_id = ${id} AND variant = ${variant}`
-  const { rows } = await sql<{ count: number }>`
-    SELECT CASE WHEN EXISTS (SELECT ${recipients} AND status IN ('queued', 'handed_over')) THEN 0
-      ELSE (SELECT count(*)::int FROM (SELECT ${recipients} AND status = 'failed' LIMIT ${most}) AS failed) END AS count
-  `.execute(trx)
-  return rows[0]?.count ?? 0
-}
-
 /** Returns the emails of a campaign that wait for their first attempt: at most as many as may wait at once. */
 export async function selectQueued(trx: Trx, { accountId, id }: CampaignKey): Promise<string[]> {
   const { rows } = await sql<{ email_id: string }>`

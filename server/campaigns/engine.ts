@@ -14,7 +14,7 @@ import {
   type Turn,
   writeTurns,
 } from './engine-queries.ts'
-import { reasonToPause } from './failing-content.ts'
+import { addFailures, reasonToPause } from './failing-content.ts'
 import { list } from './listing.ts'
 import { purge } from './purge.ts'
 import { type CampaignRow, updateCampaign } from './queries.ts'
@@ -156,15 +156,20 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
       )
     }
     await writeTurns(trx, keyOf(row), turns)
+    const variants = new Map(turn.map(({ subscriber_id: id, variant }) => [id, variant]))
+    const outcomes = ones.flatMap(({ id, one }) =>
+      'skipped' in one
+        ? []
+        : [{ variant: variants.get(id) ?? row.ab_winner, fault: 'failed' in one ? one.failed : null }],
+    )
     const after = await updateCampaign(trx, keyOf(row), {
       ...addCounts(row, sumOutcomes(turns)),
       handled_to: last.subscriber_id,
       handled_send_at: last.send_at,
+      ab_failed: addFailures(row, outcomes),
       ...(slots !== null && { throttled_to: slots.takenToMs }),
     })
-    const variants = new Map(turn.map(({ subscriber_id: id, variant }) => [id, variant]))
-    const outcomes = turns.map((one) => ({ ...one, variant: variants.get(one.subscriberId) ?? null }))
-    const reason = await reasonToPause(trx, after, outcomes)
+    const reason = reasonToPause(row, after, outcomes)
     if (reason !== null) return stopFor(trx, means, { row: after, move: 'stall', reason })
     return rest(trx, after, soonMs)
   }

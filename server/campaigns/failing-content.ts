@@ -1,34 +1,56 @@
-import type { Trx } from '../database/connection.ts'
-import { countFailed, type Turn } from './engine-queries.ts'
 import type { CampaignRow } from './queries.ts'
 
 /** When all of so many failed to be rendered, the campaign is paused. */
 const failuresThatPause = 100
 
-/** What became of a recipient, and the variant that they test. Null: none. */
-type Outcome = Pick<Turn, 'status' | 'reason'> & { variant: number | null }
+/**
+ * What came of rendering the message to a person. `variant`: the one that was rendered; null: the campaign has none.
+ * `fault`: why it could not be rendered; null: it was.
+ */
+export type RenderingOutcome = { variant: number | null; fault: string | null }
+
+type Failures = Pick<CampaignRow, 'ab_test' | 'ab_failed'>
 
 /**
- * Returns why a locked campaign is to be paused: its content, or that of a variant, failed for the first 100 people and
- * more, and for all of them. Null: go on. For a variant it is paused once, when the hundredth failed: a campaign that is
- * resumed then goes on with the others.
- *
- * @param outcomes Those of the turn that was written last.
+ * Returns for how many people each variant could not be rendered, when some more were: null of a variant that was
+ * rendered for somebody. Null: the campaign has no variants.
  */
-export async function reasonToPause(trx: Trx, row: CampaignRow, outcomes: readonly Outcome[]): Promise<string | null> {
-  const lastFault = outcomes.findLast(({ status }) => status === 'failed')?.reason
-  if (lastFault == null || row.failed_count < failuresThatPause) return null
-  if (row.queued_count + row.handed_over_count === 0) return sentence('The content', row.failed_count, lastFault)
-  for (const [variant, some] of Map.groupBy(outcomes, (one) => one.variant)) {
-    const fault = some.findLast(({ status }) => status === 'failed')?.reason
-    if (variant === null || fault == null || some.some(({ status }) => status === 'queued')) continue
-    const failedNow = some.filter(({ status }) => status === 'failed').length
-    const failed = await countFailed(trx, row, { variant, most: failuresThatPause + failedNow })
-    if (failed >= failuresThatPause && failed - failedNow < failuresThatPause) {
-      return sentence(`The content of the variant "${row.ab_test?.variants[variant]?.name}"`, failed, fault)
-    }
+export function addFailures(
+  { ab_test: test, ab_failed: failed }: Failures,
+  outcomes: readonly RenderingOutcome[],
+): (number | null)[] | null {
+  if (test === null) return null
+  const next = test.variants.map((_, number) => (failed === null ? 0 : (failed[number] ?? null)))
+  for (const { variant, fault } of outcomes) {
+    const count = variant === null ? null : next[variant]
+    if (variant !== null && count != null) next[variant] = fault === null ? null : count + 1
   }
-  return null
+  return next
+}
+
+/**
+ * Returns why a campaign is to be paused after a turn: its content, or that of variants, failed for the first 100 people
+ * and more, and for all of them. Null: go on. For a variant it is paused once, by the turn in which the hundredth failed:
+ * when it is resumed, it goes on with the others.
+ */
+export function reasonToPause(
+  before: Failures,
+  after: CampaignRow,
+  outcomes: readonly RenderingOutcome[],
+): string | null {
+  const lastFault = outcomes.findLast(({ fault }) => fault !== null)?.fault
+  if (lastFault == null) return null
+  const isSentToNobody = after.queued_count + after.handed_over_count === 0
+  if (isSentToNobody && after.failed_count >= failuresThatPause) {
+    return sentence('The content', after.failed_count, lastFault)
+  }
+  const reasons = (after.ab_test?.variants ?? []).flatMap(({ name }, number) => {
+    const failed = after.ab_failed?.[number] ?? 0
+    if (failed < failuresThatPause || (before.ab_failed?.[number] ?? 0) >= failuresThatPause) return []
+    const fault = outcomes.findLast((one) => one.variant === number && one.fault !== null)?.fault ?? lastFault
+    return [sentence(`The content of the variant "${name}"`, failed, fault)]
+  })
+  return reasons.length === 0 ? null : reasons.join(' ')
 }
 
 function sentence(content: string, people: number, fault: string): string {

@@ -149,10 +149,10 @@ export type CampaignSummary = Omit<CampaignRow, 'html' | 'mjml' | 'text' | 'preh
 const summaryColumns = sql.raw(
   `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,
    template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, send_window,
-   late_start, archive, ab_test, ab_people, ab_tested_at, ab_winner, ab_decided_at, scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at,
-   handled_to, handled_send_at, throttled_to, waiting_for, waiting_until, failed_turns, recipient_count,
-   queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
-   created_at, updated_at, deleted_at`,
+   late_start, archive, ab_test, ab_people, ab_failed, ab_tested_at, ab_winner, ab_decided_at, scheduled_at, local_time,
+   fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at, handled_to, handled_send_at, throttled_to,
+   waiting_for, waiting_until, failed_turns, recipient_count, queued_count, handed_over_count, failed_count, left_count,
+   unsubscribed_count, suppressed_count, canceled_count, created_at, updated_at, deleted_at`,
 )
 
 /** Returns campaigns, newest first. With `status` it looks through 10,000 at most. */

@@ -47,6 +47,7 @@ import * as campaignAbTests from './migrations/0040-campaign-ab-tests.ts'
 import * as variantTemplates from './migrations/0041-variant-templates.ts'
 import * as unconfirmedContacts from './migrations/0042-unconfirmed-contacts.ts'
 import * as contactSamples from './migrations/0043-contact-samples.ts'
+import * as variantFailures from './migrations/0044-variant-failures.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -95,6 +96,7 @@ export const migrations: Migrations = {
   '0041-variant-templates': variantTemplates,
   '0042-unconfirmed-contacts': unconfirmedContacts,
   '0043-contact-samples': contactSamples,
+  '0044-variant-failures': variantFailures,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

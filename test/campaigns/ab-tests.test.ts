@@ -357,32 +357,53 @@ test('a test is over as soon as its last email has left, also when the throttle 
   expect(await get(id)).toMatchObject({ waitingFor: inTest === 0 ? null : { reason: 'ab_test' } })
 })
 
-test('a variant that fails for the first 100 people pauses the campaign once, and says why; resumed, it goes on with the others', async () => {
-  const variants = [
-    { name: 'Good' },
-    { name: 'Bad', subject: '{% if contact.firstName == "Nobody" %}Hello{% endif %}' },
-  ]
-  const id = await start({ abTest: { ...byHand, share: 100, variants } }, 600)
-  await deliver()
-  const paused = await get(id)
-  expect(paused.status).toBe('paused')
-  expect(paused.statusReason).toMatch(
-    /^The content of the variant "Bad" could not be rendered for any of the first 1\d\d people.*The subject is empty/s,
-  )
-  expect((await statistics(id)).failed).toBeLessThan(200)
+/** Nobody has this name. */
+const emptyForAll = '{% if contact.firstName == "Nobody" %}Hello{% endif %}'
 
-  await world.campaigns.resume(world.db, world.live, id)
-  await deliver()
-  const { status } = await get(id)
-  const { handedOver, failed } = await statistics(id)
-  expect(status).toBe('completed')
-  expect(handedOver + failed).toBe(600)
+/** Has a campaign end, and resumes it whenever it is paused. Returns why it was. */
+async function resumeToTheEnd(id: string): Promise<string[]> {
+  const reasons: string[] = []
+  for (;;) {
+    await deliver()
+    const { status, statusReason } = await get(id)
+    if (status !== 'paused') return reasons
+    reasons.push(statusReason ?? '')
+    await world.campaigns.resume(world.db, world.live, id)
+  }
+}
+
+test('each variant that fails for its first 100 people pauses the campaign once, which goes on with the others when it is resumed', async () => {
+  const variants = [{ name: 'Good' }, { name: 'Bad', subject: emptyForAll }, { name: 'Worse', subject: emptyForAll }]
+  const id = await start({ abTest: { ...byHand, share: 100, variants } }, 900)
+  const reasons = await resumeToTheEnd(id)
+  for (const name of ['Bad', 'Worse']) {
+    const told = reasons
+      .join(' ')
+      .split(`The content of the variant "${name}" could not be rendered for any of the first `)
+    expect(told).toHaveLength(2)
+    expect(told[1]).toMatch(/^[12]\d\d people\. The last fault: The subject is empty\./)
+  }
+  expect(reasons.join(' ')).not.toContain('"Good"')
+  expect((await get(id)).status).toBe('completed')
   const { rows } = await sql<{ variant: number; status: string }>`
     SELECT DISTINCT variant, status FROM campaign_recipients WHERE campaign_id = ${id} ORDER BY variant
   `.execute(world.db)
   expect(rows).toEqual([
     { variant: 0, status: 'handed_over' },
     { variant: 1, status: 'failed' },
+    { variant: 2, status: 'failed' },
+  ])
+})
+
+test('a variant that fails for everybody pauses the campaign also as the winner that was chosen by hand', async () => {
+  const variants = [{ name: 'Good' }, { name: 'Bad', subject: emptyForAll }]
+  const id = await start({ abTest: { ...byHand, share: 20, variants } }, 400)
+  await deliver()
+  await choose(id, 'Bad')
+  expect(await resumeToTheEnd(id)).toEqual([
+    expect.stringMatching(
+      /^The content of the variant "Bad" could not be rendered for any of the first [12]\d\d people/,
+    ),
   ])
 })
 

@@ -63,6 +63,11 @@ export type CampaignsTable = {
   ab_test: ColumnType<AbTest | null, string | null | undefined, string | null>
   /** People in the test, by variant. Null: its recipients were not listed. */
   ab_people: Generated<number[] | null>
+  /**
+   * For how many people each variant could not be rendered: null of a variant that was rendered for somebody. Null: none
+   * was rendered.
+   */
+  ab_failed: Generated<(number | null)[] | null>
   /** When everybody in the test was written to. Null: the test is not over. */
   ab_tested_at: Generated<Date | null>
   /** The variant that the rest gets, from 0. Null: none is chosen. */

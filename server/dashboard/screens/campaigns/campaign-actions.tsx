@@ -8,7 +8,7 @@ import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { MoreMenu } from '../../components/row-menu.tsx'
-import { type CampaignDetails, type CampaignStatus, hasFaultOfContent } from './campaign.ts'
+import { type CampaignDetails, type CampaignStatus, faultyContent } from './campaign.ts'
 import { SendCampaign } from './send-campaign.tsx'
 import { TestCampaign } from './test-campaign.tsx'
 
@@ -42,7 +42,7 @@ const red: ReadonlySet<Act> = new Set<Act>(['cancel', 'delete'])
 /** Returns what can be done with a campaign, the most useful first. */
 function actsOf(campaign: CampaignDetails): readonly Act[] {
   // Its content cannot be changed any more: resuming it alone would fail again.
-  return hasFaultOfContent(campaign) ? ['duplicate', 'resume', 'cancel'] : acts[campaign.status]
+  return faultyContent(campaign) === 'campaign' ? ['duplicate', 'resume', 'cancel'] : acts[campaign.status]
 }
 
 /** What can be done with a campaign in its state. */

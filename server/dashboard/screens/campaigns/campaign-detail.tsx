@@ -14,7 +14,7 @@ import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
 import { MessageViews } from '../emails/message-views.tsx'
 import { countOf } from '../overview/format.ts'
-import { type CampaignDetails, hasFaultOfContent, isMoving } from './campaign.ts'
+import { type CampaignDetails, faultyContent, isMoving } from './campaign.ts'
 import { CampaignActions } from './campaign-actions.tsx'
 import { CampaignArchive } from './campaign-archive.tsx'
 import { CampaignFigures } from './campaign-figures.tsx'
@@ -211,7 +211,16 @@ const titleOfReason: Readonly<Record<CampaignDetails['status'], string>> = {
 function NextStep({ campaign }: { campaign: CampaignDetails }) {
   if (campaign.status === 'scheduled' || campaign.status === 'sending') return <>The service tries again by itself.</>
   if (campaign.status !== 'paused') return <>Duplicate it, change what kept it from being sent, and send the copy.</>
-  if (hasFaultOfContent(campaign)) {
+  const faulty = faultyContent(campaign)
+  if (faulty === 'variant') {
+    return (
+      <>
+        What a variant says cannot be changed any more. Resume the campaign, and it goes on with the others: people who
+        were to get this one get nothing. Or cancel it, duplicate it, mend the variant, and send the copy.
+      </>
+    )
+  }
+  if (faulty === 'campaign') {
     return <>What it says cannot be changed any more: cancel it, duplicate it, mend the content, and send the copy.</>
   }
   return (

@@ -31,9 +31,14 @@ export function handledOf({ handedOver, failed, skipped, canceled }: CampaignFig
   return handedOver + failed + canceled + skipped.left + skipped.unsubscribed + skipped.suppressed
 }
 
-/** Returns true when the service paused the campaign because its content could not be rendered. */
-export function hasFaultOfContent({ status, statusReason }: Campaign): boolean {
-  return status === 'paused' && statusReason?.startsWith('The content could not be rendered') === true
+/**
+ * Returns of what the content could not be rendered when the service paused the campaign for that: of all of it, or of
+ * variants of its A/B test. Null: it is not paused, or for something else.
+ */
+export function faultyContent({ status, statusReason }: Campaign): 'campaign' | 'variant' | null {
+  if (status !== 'paused' || statusReason === null) return null
+  if (statusReason.startsWith('The content could not be rendered')) return 'campaign'
+  return statusReason.startsWith('The content of the variant') ? 'variant' : null
 }
 
 /** Returns a share of a count for people. */
