@@ -1,10 +1,17 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
-/** Creates a registry with the metrics of the process. Other rooms add their own. */
+let processMetrics: Registry | undefined
+
+/**
+ * Creates a registry with the metrics of the process. Other rooms add their own. All registries share the former: what
+ * measures the event loop and the garbage collector cannot be stopped again.
+ */
 export function createRegistry(): Registry {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  return registry
+  if (processMetrics === undefined) {
+    processMetrics = new Registry()
+    collectDefaultMetrics({ register: processMetrics })
+  }
+  return Registry.merge([processMetrics])
 }
 
 export type ReadGauge = { name: string; help: string; labelNames?: string[]; read: (gauge: Gauge) => Promise<void> }
