@@ -34,8 +34,8 @@ export function viteConfig(): InlineConfig {
       assetsInlineLimit: 0,
       rolldownOptions: {
         input: pages.map((name) => join(source, name)),
-        // What most screens need is one file: each module that two of them share had a file of its own, and the first
-        // screen 72 files.
+        // What five screens share is in one file. By default each module that two of them share has a file of its own,
+        // and the overview 72 files.
         output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 5 }] } },
         onLog(level, log, handle) {
           // Packages mark their modules with "use client", which means nothing here.

@@ -103,6 +103,7 @@ describe('building a dashboard', { timeout: 60_000 }, () => {
 type Manifest = Record<string, { file: string; imports?: string[] }>
 
 test.each([
+  ['the form to sign in', ['index.html', 'screens/sign-in/sign-in.tsx']],
   ['the overview', ['index.html', 'frame/shell.tsx', 'screens/overview/overview.tsx']],
   ['the list of emails', ['index.html', 'frame/shell.tsx', 'screens/emails/email-list.tsx']],
   ['the portal', ['portal.html', 'screens/webhooks/webhook-list.tsx']],
