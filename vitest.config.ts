@@ -17,8 +17,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter(), new TallyReporter(), new CostReporter()],
-    // Files share processes: to load the service costs more than most of them. What a process remembers is forgotten
-    // before each file, and no file may leave a program behind: test/support/shared-process.ts.
+    // Files share processes: loading the service costs more than most of them. See test/support/shared-process.ts.
     pool: 'forks',
     isolate: false,
     env: compileCache,

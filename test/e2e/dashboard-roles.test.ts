@@ -5,7 +5,7 @@ import { contract } from '../../contract/index.ts'
 import type { Permission } from '../../contract/permissions.ts'
 import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, leadTo, openDashboard } from '../support/dashboard.ts'
+import { accessibilityFaults, openByLink, openDashboard } from '../support/dashboard.ts'
 import { deadUrl, tomorrow } from '../support/fixtures.ts'
 import { importCsv } from '../support/imports.ts'
 import { goodPassword, invite, type Person, pageHeaders, signUp } from '../support/people.ts'
@@ -116,7 +116,7 @@ describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
     let refusals = 0
     for (const screen of screensOf(made)) {
       const { path, heading, area = heading, permission, buttons, isApart = false } = screen
-      await leadTo(page, `/app/${service.accountId}/live/${path}`)
+      await openByLink(page, `/app/${service.accountId}/live/${path}`)
       const isSeen = may(role, permission)
       await page.getByRole('heading', { level: 1, name: isSeen ? heading : area, exact: true }).waitFor()
       await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })

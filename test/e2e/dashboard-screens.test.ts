@@ -5,7 +5,15 @@ import { contract } from '../../contract/index.ts'
 import { createAccountService } from '../../server/accounts/service.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, leadTo, openDashboard, phone, screenFaults, shown } from '../support/dashboard.ts'
+import {
+  accessibilityFaults,
+  desktop,
+  openByLink,
+  openDashboard,
+  phone,
+  screenFaults,
+  shown,
+} from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { writeHostileContacts } from '../support/hostile-contacts.ts'
 import { hostileHtml, hostileMessage, mildHtml, script } from '../support/hostile-email.ts'
@@ -177,8 +185,9 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       for (const [index, screen] of screens.entries()) {
         if (index % 3 !== third - 1) continue
         const path = `/app/${service.accountId}/live/${screen}`
-        // Once it is loaded with the page, once it is come to by a link.
-        await (colorScheme === 'light' ? page.goto(path) : leadTo(page, path))
+        // Each is loaded with its page in one of the colour schemes, and opened by a link in the other.
+        const isLoaded = (index % 2 === 0) === (colorScheme === 'light')
+        await (isLoaded ? page.goto(path) : openByLink(page, path))
         await shown(page)
         await keepScreenshots(page, `${String(index + 1).padStart(2, '0')}-${screen}`)
         faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
@@ -204,7 +213,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     ] as const) {
       const { page, context, complaints } = await openDashboard(chromium.browser, service, { person: who })
       for (const screen of scope.endsWith('test') ? withId.filter((screen) => ofOneMode.test(screen)) : withId) {
-        await leadTo(page, `/app/${scope}/${screen}`)
+        await openByLink(page, `/app/${scope}/${screen}`)
         await page
           .getByText(/^There is no such /)
           .first()
