@@ -298,47 +298,6 @@ test('canceling cancels queued emails, and counts who gets nothing', async () =>
   expect((await world.events()).map(({ type }) => type)).toEqual(['campaign.sent'])
 })
 
-const emptyForAll = '{% if contact.firstName == "Nobody" %}Hello{% endif %}'
-
-test('faults of the content fail the person, with the reason', async () => {
-  const audience = await world.addAudience(2)
-  const [bad = ''] = await world.addPeople(audience, 1)
-  await world.subscribers.update(world.db, world.live, bad, { firstName: 'Bob' })
-  const id = await start(audience, {
-    subject: '{% if contact.firstName == "Ada" %}Hello{% endif %}',
-  })
-  await finish()
-  const { data } = await world.campaigns.recipients(world.db, world.live, id, { limit: 10, status: 'failed' })
-  expect(data).toMatchObject([{ subscriberId: bad, reason: 'The subject is empty.', emailId: null }])
-  expect(await statusOf(id)).toBe('completed')
-})
-
-test('faults of the first 100 people pause the campaign and say why', async () => {
-  const id = await start(await world.addAudience(300), { subject: emptyForAll })
-  await world.run()
-  const campaign = await world.campaigns.get(world.db, world.live, id)
-  expect(campaign.status).toBe('paused')
-  expect(campaign.statusReason).toMatch(/any of the first \d+ people.*The subject is empty/s)
-})
-
-test('faults of all of a few people are told when the campaign has ended', async () => {
-  const id = await start(await world.addAudience(2), { subject: emptyForAll })
-  await finish()
-  const campaign = await world.campaigns.get(world.db, world.live, id)
-  expect(campaign).toMatchObject({ status: 'completed', statusReason: expect.stringContaining('for any recipient') })
-})
-
-test('faults for everyone refuse to send the campaign, which stays a draft', async () => {
-  const id = await world.draft(await world.addAudience(1), {
-    content: { text: '{{ contact.email | nosuchfilter }}' },
-  })
-  await expect(world.campaigns.send(world.db, world.live, id, null)).rejects.toMatchObject({
-    code: 'template_fault',
-    message: expect.stringContaining('nosuchfilter'),
-  })
-  expect(await statusOf(id)).toBe('draft')
-})
-
 test('faults of the sending domain pause the campaign and lose nobody', async () => {
   const id = await start(await world.addAudience(3))
   await world.turn()

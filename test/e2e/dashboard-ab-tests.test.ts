@@ -184,4 +184,27 @@ describeInBrowser('A/B tests in the dashboard', { timeout: 120_000 }, () => {
     expect(complaints).toEqual([])
     await context.close()
   })
+
+  test('A/B tests in the dashboard say of a campaign that was paused for a variant that it can go on with the others', async () => {
+    const { client } = world.service
+    const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'Many readers' } })
+    const contacts = Array.from({ length: 300 }, (_, index) => ({ email: `person-${index}@example.org` }))
+    await client.succeed(contract.contacts.addBatch, { params: { audienceId }, body: { contacts } })
+    const variants = [{ name: 'Good' }, { name: 'Bad', subject: '{% if contact.firstName == "Nobody" %}Hi{% endif %}' }]
+    const abTest = { share: 100, winnerBy: 'manual' as const, variants }
+    const fields = { from: 'hello@shop.test', subject: 'Spring', content: { text: 'Spring is here.' } }
+    const body = { name: 'Half faulty', audienceId, abTest, ...fields }
+    const { id: faulty } = await client.succeed(campaigns.create, { body })
+    await client.succeed(campaigns.send, { params: { id: faulty }, body: {} })
+    const { main, dialog, context, complaints } = await world.openScreen(`campaigns/${faulty}`)
+    await main.locator('.subtitle', { hasText: 'Paused' }).waitFor()
+    const note = main.getByRole('note')
+    await note.getByText('The content of the variant "Bad" could not be rendered').waitFor()
+    expect(await note.innerText()).toContain('Resume the campaign, and it goes on with the others')
+    await main.getByRole('button', { name: 'Resume' }).click()
+    await dialog.getByRole('button', { name: 'Resume it' }).click()
+    await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
 })

@@ -295,20 +295,6 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await page.getByRole('heading', { name: 'No recipient is in this state' }).waitFor()
   })
 
-  test('a campaign that the service has paused for a variant says that it can go on with the others', async () => {
-    const variants = [{ name: 'Good' }, { name: 'Bad', subject: '{% if contact.firstName == "Nobody" %}Hi{% endif %}' }]
-    const id = await draft({ name: 'Half faulty', abTest: { share: 100, winnerBy: 'manual', variants } }, 300)
-    await service.client.succeed(campaigns.send, { params: { id }, body: {} })
-    await page.goto(`${root}/campaigns/${id}`)
-    await state('Paused')
-    const note = main.getByRole('note')
-    await note.getByText('The content of the variant "Bad" could not be rendered').waitFor()
-    expect(await note.innerText()).toContain('Resume the campaign, and it goes on with the others')
-    await main.getByRole('button', { name: 'Resume' }).click()
-    await dialog.getByRole('button', { name: 'Resume it' }).click()
-    await state('Completed')
-  })
-
   test('a campaign that the service has paused says why and what to do next', async () => {
     const subject = '{% if contact.firstName == "Nobody" %}Spring{% endif %}'
     const id = await draft({ name: 'Faulty', subject }, 100)

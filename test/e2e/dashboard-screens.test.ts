@@ -296,19 +296,6 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('the navigation on a phone is out of reach until it is opened, and closes behind a link', async () => {
-    const { page, context } = await openDashboard(chromium.browser, service, { person, viewport: phone })
-    await page.goto(`/app/${service.accountId}/live/emails`)
-    await shown(page)
-    const link = page.getByRole('link', { name: 'Domains' })
-    expect(await link.isVisible()).toBe(false)
-    await page.getByRole('button', { name: 'Navigation' }).click()
-    await link.click()
-    await page.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
-    await link.waitFor({ state: 'hidden' })
-    await context.close()
-  })
-
   test('each screen of the dashboard without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
     const lists = [

@@ -7,7 +7,7 @@ import { linkUrl, makeLink } from '../../server/users/links.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { createTestClient } from '../support/client.ts'
-import { type DashboardPage, openDashboard, shown } from '../support/dashboard.ts'
+import { type DashboardPage, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { goodPassword, signUp } from '../support/people.ts'
 import { answer, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -287,6 +287,20 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
     await keyed.keyboard.press('Escape')
     await keyed.getByRole('dialog').waitFor({ state: 'detached' })
     await expect.poll(() => focused(keyed)).toBe('Add webhook')
+    await context.close()
+  })
+
+  test('the navigation on a phone is out of reach until it is opened, and closes behind a link', async () => {
+    const person = await signUp(service)
+    const { page: small, context } = await openDashboard(chromium.browser, service, { person, viewport: phone })
+    await small.goto(`${root}/emails`)
+    await shown(small)
+    const link = small.getByRole('link', { name: 'Domains' })
+    expect(await link.isVisible()).toBe(false)
+    await small.getByRole('button', { name: 'Navigation' }).click()
+    await link.click()
+    await small.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
+    await link.waitFor({ state: 'hidden' })
     await context.close()
   })
 
