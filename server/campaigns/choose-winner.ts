@@ -32,14 +32,14 @@ export async function chooseWinner(
 ): Promise<CampaignRow> {
   const winner = numberOfVariant(row, name)
   if (row.ab_winner === winner) return row
-  const refusal = refusalToChoose(row)
+  const refusal = refusalToChoose(row, winner)
   if (refusal !== null) throw refusal
   const key = { accountId: row.account_id, id: row.id }
   if (row.status === 'sending') await setDue(trx, key, 0)
   return decide(trx, key, { winner, at })
 }
 
-function refusalToChoose({ id, status, ab_test: test, ...row }: CampaignRow): DomainError | null {
+function refusalToChoose({ id, status, ab_test: test, ...row }: CampaignRow, winner: number): DomainError | null {
   const refuse = (why: string) => new DomainError('campaign_state', `The campaign "${id}" ${why}`)
   if (row.ab_winner !== null) {
     return refuse(
@@ -51,6 +51,12 @@ function refusalToChoose({ id, status, ab_test: test, ...row }: CampaignRow): Do
   if (row.ab_tested_at === null) {
     return refuse(
       'is still sending its test. Choose the winner when everybody in the test was written to: `waitingFor` says `ab_test` then.',
+    )
+  }
+  const failed = row.ab_failed?.[winner] ?? 0
+  if (failed > 0) {
+    return refuse(
+      `cannot send the variant "${test?.variants[winner]?.name}" to the rest: it could not be rendered for any of the ${failed} people who were to get it. Choose another one.`,
     )
   }
   return null

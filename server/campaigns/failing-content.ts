@@ -31,7 +31,7 @@ export function addFailures(
 /**
  * Returns why a campaign is to be paused after a turn: its content, or that of variants, failed for the first 100 people
  * and more, and for all of them. Null: go on. For a variant it is paused once, by the turn in which the hundredth failed:
- * when it is resumed, it goes on with the others.
+ * when it is resumed, it goes on with the others. choose-winner.ts refuses to send it to the rest.
  */
 export function reasonToPause(
   before: Failures,
@@ -40,7 +40,8 @@ export function reasonToPause(
 ): string | null {
   const lastFault = outcomes.findLast(({ fault }) => fault !== null)?.fault
   if (lastFault == null) return null
-  const isSentToNobody = after.queued_count + after.handed_over_count === 0
+  const isSomeRendered = after.ab_failed?.includes(null) ?? false
+  const isSentToNobody = after.queued_count + after.handed_over_count === 0 && !isSomeRendered
   if (isSentToNobody && after.failed_count >= failuresThatPause) {
     return sentence('The content', after.failed_count, lastFault)
   }

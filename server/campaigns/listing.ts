@@ -44,9 +44,9 @@ const longestMs = 5_000
 
 /** Lists the next recipients of a campaign that is scheduled, and starts sending after the last. */
 export async function list(means: EngineMeans, claimed: CampaignRow): Promise<TurnResult> {
+  const most = means.bulkPause?.atOnce(listedAtOnce) ?? listedAtOnce
   if (claimed.segment_ids.length === 0) {
-    const limit = means.bulkPause?.atOnce(listedAtOnce) ?? listedAtOnce
-    return (await step(means, claimed, { limit, timeoutMs: null })) ?? 'went on'
+    return (await step(means, claimed, { limit: most, timeoutMs: null })) ?? 'went on'
   }
   const { comparingTimeoutMs: timeoutMs = longestMs } = means
   const since = performance.now()
@@ -62,15 +62,15 @@ export async function list(means: EngineMeans, claimed: CampaignRow): Promise<Tu
       throw error
     }
     done += limit
-    limit = nextToCompare(limit, { done, takenMs: performance.now() - since })
+    limit = nextToCompare(limit, { done, most, takenMs: performance.now() - since })
   }
   return 'went on'
 }
 
-/** Returns how many contacts to look at next, when `done` took `takenMs`. 0: the turn is over. */
-function nextToCompare(last: number, { done, takenMs }: { done: number; takenMs: number }): number {
-  const inTime = takenMs === 0 ? listedAtOnce : ((comparingMs - takenMs) * done) / takenMs
-  return Math.max(0, Math.floor(Math.min(growth * last, listedAtOnce - done, inTime)))
+/** Returns how many contacts to look at next, `most` in a turn, when `done` took `takenMs`. 0: the turn is over. */
+function nextToCompare(last: number, { done, most, takenMs }: { done: number; most: number; takenMs: number }): number {
+  const inTime = takenMs === 0 ? most : ((comparingMs - takenMs) * done) / takenMs
+  return Math.max(0, Math.floor(Math.min(growth * last, most - done, inTime)))
 }
 
 /**

@@ -26,7 +26,7 @@ export type EngineMeans = {
   webUrl: (ref: MessagePageRef) => string
   /**
    * Lets emails that are sent singly go before the turns of campaigns: `over` resolves when a turn may begin, and `atOnce`
-   * returns how many of so many emails it makes. Default: at once, and all.
+   * returns how many of so many emails, contacts or recipients a step takes. Default: at once, and all.
    */
   bulkPause?: { over(): Promise<void>; atOnce(most: number): number }
   /** Maximum emails of an account that wait for their first attempt. Default 2,000. */

@@ -3,8 +3,8 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 let processMetrics: Registry | undefined
 
 /**
- * Creates a registry with the metrics of the process. Other rooms add their own. All registries share the former: what
- * measures the event loop and the garbage collector cannot be stopped again.
+ * Creates a registry with the metrics of the process. Other rooms add their own. All registries share the metrics of
+ * the process: what measures its event loop and its garbage collector cannot be stopped again.
  */
 export function createRegistry(): Registry {
   if (processMetrics === undefined) {

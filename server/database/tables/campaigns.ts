@@ -65,7 +65,7 @@ export type CampaignsTable = {
   ab_people: Generated<number[] | null>
   /**
    * For how many people each variant could not be rendered: null of a variant that was rendered for somebody. Null: none
-   * was rendered.
+   * was rendered, or there is no test.
    */
   ab_failed: Generated<(number | null)[] | null>
   /** When everybody in the test was written to. Null: the test is not over. */

@@ -135,7 +135,9 @@ function Pause({ campaign: { id, name }, onClose }: Props) {
   )
 }
 
-function Resume({ campaign: { id, name, statusReason }, onClose }: Props) {
+function Resume({ campaign, onClose }: Props) {
+  const { id, name, statusReason } = campaign
+  const isPausedAgain = statusReason !== null && faultyContent(campaign) !== 'variant'
   const resume = useChange('POST /v1/campaigns/:id/resume')
   return (
     <Confirm
@@ -148,7 +150,7 @@ function Resume({ campaign: { id, name, statusReason }, onClose }: Props) {
       onConfirm={() => resume.mutate({ params: { id }, body: {} }, { onSuccess: onClose })}
     >
       It goes on with those who are left.{' '}
-      {statusReason !== null && 'Where what paused it is not put right, it is paused again.'}
+      {isPausedAgain && 'Where what paused it is not put right, it is paused again.'}
     </Confirm>
   )
 }

@@ -215,8 +215,8 @@ function NextStep({ campaign }: { campaign: CampaignDetails }) {
   if (faulty === 'variant') {
     return (
       <>
-        What a variant says cannot be changed any more. Resume the campaign, and it goes on with the others: people who
-        were to get this one get nothing. Or cancel it, duplicate it, mend the variant, and send the copy.
+        What a variant says cannot be changed any more. Resume the campaign, and it goes on with the others: people
+        whose variant fails get nothing. Or cancel it, duplicate it, mend the variant, and send the copy.
       </>
     )
   }
