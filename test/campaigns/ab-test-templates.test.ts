@@ -14,7 +14,8 @@ afterAll(async () => {
 })
 
 const { campaigns, db, live } = world
-const audience = await world.addAudience(8)
+// So many that each variant has somebody.
+const audience = await world.addAudience(40)
 
 type Written = Parameters<typeof world.templates.create>[2]
 

@@ -52,7 +52,7 @@ test('a worker begins no turn while an email that is sent singly is under way', 
   await asked.promise
   expect(await world.statuses()).toEqual({})
   over.resolve()
-  await expect.poll(() => world.statuses(), { timeout: patienceMs }).toEqual({ queued: 1 })
+  await expect.poll(() => world.statuses(), { timeout: patienceMs }).toEqual({ handed_over: 1 })
 })
 
 test('a worker is silent while a turn stands still, not while one turn follows another', async () => {
