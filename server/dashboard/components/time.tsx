@@ -68,9 +68,11 @@ type Props = {
 export function Time({ at, none = '–', isAhead = false }: Props) {
   const now = useSyncExternalStore(subscribe, () => nowMs)
   if (at === null) return <span className="dimmed">{none}</span>
+  // What came live since the last tick is not ahead.
+  const present = Date.parse(at) > now ? Date.now() : now
   return (
     <time dateTime={at} title={full.format(new Date(at))} className="time">
-      {isAhead && Date.parse(at) <= now ? 'in a moment' : relativeTime(at, now)}
+      {isAhead && Date.parse(at) <= present ? 'in a moment' : relativeTime(at, present)}
     </time>
   )
 }
