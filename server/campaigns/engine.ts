@@ -22,6 +22,7 @@ import { retract, settle } from './retract.ts'
 import { windowAt } from './send-window.ts'
 import { takeSlots } from './throttle.ts'
 import {
+  atOnce,
   type EngineMeans,
   factsOf,
   fullMs,
@@ -53,7 +54,7 @@ const queryMs = 1_000
  * others may pause or cancel it meanwhile.
  */
 export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) => Promise<TurnResult> {
-  const { db, clock, outbox, emails, bulkPause, maxQueued = 2_000 } = means
+  const { db, clock, outbox, emails, maxQueued = 2_000 } = means
 
   /** Completes a locked campaign that has no recipient left whose first attempt is to come. */
   async function complete(trx: Trx, row: CampaignRow): Promise<TurnResult> {
@@ -100,7 +101,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     const bytes = Math.max(1, ...sizes)
     const queued = await countQueued(db, row.account_id)
     const inQueue = Math.min(maxQueued, Math.max(10, Math.floor(queuedBytes / bytes)))
-    const most = bulkPause?.atOnce(batchSize) ?? batchSize
+    const most = atOnce(means, batchSize)
     const room = Math.min(most, Math.max(1, Math.floor(batchBytes / bytes)), inQueue - queued)
     if (row.throttle === null) return Math.max(0, room)
     const throttled = Math.ceil(row.throttle * throttledShare) - row.queued_count

@@ -12,8 +12,8 @@ export type RenderingOutcome = { variant: number | null; fault: string | null }
 type Failures = Pick<CampaignRow, 'ab_test' | 'ab_failed'>
 
 /**
- * Returns for how many people each variant could not be rendered, when some more were: null of a variant that was
- * rendered for somebody. Null: the campaign has no variants.
+ * Adds the outcomes of a turn to the failures of each variant, and returns these. Null for a variant that was rendered for
+ * somebody. Returns null when the campaign has no variants.
  */
 export function addFailures(
   { ab_test: test, ab_failed: failed }: Failures,

@@ -10,6 +10,7 @@ import { sendTimesOf } from './local-times.ts'
 import { type CampaignRow, updateCampaign } from './queries.ts'
 import { conditionOf } from './segments.ts'
 import {
+  atOnce,
   type EngineMeans,
   factsOf,
   keyOf,
@@ -44,7 +45,7 @@ const longestMs = 5_000
 
 /** Lists the next recipients of a campaign that is scheduled, and starts sending after the last. */
 export async function list(means: EngineMeans, claimed: CampaignRow): Promise<TurnResult> {
-  const most = means.bulkPause?.atOnce(listedAtOnce) ?? listedAtOnce
+  const most = atOnce(means, listedAtOnce)
   if (claimed.segment_ids.length === 0) {
     return (await step(means, claimed, { limit: most, timeoutMs: null })) ?? 'went on'
   }

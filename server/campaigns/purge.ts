@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { inTransaction, type Trx } from '../database/connection.ts'
 import { type CampaignKey, deleteCampaign, setDue, updateCampaign } from './queries.ts'
-import type { EngineMeans, TurnResult } from './turns.ts'
+import { atOnce, type EngineMeans, type TurnResult } from './turns.ts'
 
 /** Recipients that one transaction deletes. */
 const deletedAtOnce = 10_000
@@ -10,12 +10,9 @@ const deletedAtOnce = 10_000
  * Deletes the next recipients of a campaign that was deleted, and after the last one the campaign. When a process dies
  * between two steps, another one goes on from there.
  */
-export async function purge(
-  { db, bulkPause }: Pick<EngineMeans, 'db' | 'bulkPause'>,
-  key: CampaignKey,
-): Promise<TurnResult> {
-  const limit = bulkPause?.atOnce(deletedAtOnce) ?? deletedAtOnce
-  return inTransaction(db, async (trx) => {
+export async function purge(means: Pick<EngineMeans, 'db' | 'bulkPause'>, key: CampaignKey): Promise<TurnResult> {
+  const limit = atOnce(means, deletedAtOnce)
+  return inTransaction(means.db, async (trx) => {
     const from = await lockDeleted(trx, key)
     if (from === null) return 'waits'
     const { last, count } = await deleteRecipients(trx, key, { after: from, limit })

@@ -35,6 +35,11 @@ export type EngineMeans = {
   comparingTimeoutMs?: number
 }
 
+/** Returns how many of at most `most` items a step takes: fewer beside emails that are sent singly. */
+export function atOnce({ bulkPause }: Pick<EngineMeans, 'bulkPause'>, most: number): number {
+  return bulkPause?.atOnce(most) ?? most
+}
+
 /** What a campaign did in its turn. */
 export type TurnResult = 'went on' | 'waits'
 

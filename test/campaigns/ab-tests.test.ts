@@ -47,17 +47,6 @@ async function start(fields: Partial<CreateCampaign> = {}, count = people): Prom
   return id
 }
 
-/** Has all queued emails leave, and the campaign notice it, until none is left to be made now. */
-async function deliver(): Promise<void> {
-  let handed = 1
-  while (handed > 0) {
-    await world.run()
-    handed = await world.handOver()
-    await world.time.advance(1_000)
-  }
-  await world.run()
-}
-
 type Sent = { email: string; variant: number | null; subject: string; ofRecipient: number | null }
 
 /** The emails of a campaign, with the variant of their recipients. */
@@ -83,7 +72,7 @@ const of = (sent: readonly Sent[], variant: number | null) => sent.filter((one) 
 
 test('a test whose winner is chosen by opens is sent to its share, waits its hours, and the rest gets what most people opened, machines left out', async () => {
   const id = await start()
-  await deliver()
+  await world.deliver()
   const tested = await sentOf(id)
   expect(new Set(tested.map(({ variant }) => variant))).toEqual(new Set([0, 1]))
   for (const { variant, ofRecipient, subject } of tested) {
@@ -115,7 +104,7 @@ test('a test whose winner is chosen by opens is sent to its share, waits its hou
   expect(await world.turn()).toBe(0)
   expect(await sentOf(id)).toHaveLength(tested.length)
   await world.time.set(until)
-  await deliver()
+  await world.deliver()
   const after = await get(id)
   expect(after).toMatchObject({ status: 'completed', waitingFor: null, abTest: { winner: 'B' } })
   expect(after.abTest?.decidedAt).toBe(until.toISOString())
@@ -137,15 +126,15 @@ test('a test whose winner is chosen by opens is sent to its share, waits its hou
 
 test('a test whose winner is chosen by opens without any open is the first', async () => {
   const id = await start()
-  await deliver()
+  await world.deliver()
   await world.time.advance(4 * hourMs)
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed', abTest: { winner: 'A' } })
 })
 
 test('a test whose winner is chosen by opens counts a click of a person once, and an unsubscribe', async () => {
   const id = await start({ abTest: { ...abTest, winnerBy: 'clicks', hours: 1 } })
-  await deliver()
+  await world.deliver()
   const tested = await sentOf(id)
   const [one] = of(tested, 1)
   if (one === undefined) throw new Error('nobody got B')
@@ -159,13 +148,13 @@ test('a test whose winner is chosen by opens counts a click of a person once, an
     { clicked: 1, unsubscribed: 1 },
   ])
   await world.time.advance(hourMs)
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ abTest: { winner: 'B' } })
 })
 
 test('a test whose winner is chosen by opens is decided at its time while it is paused, when it goes on', async () => {
   const id = await start()
-  await deliver()
+  await world.deliver()
   await visit('opened', of(await sentOf(id), 1))
   await world.campaigns.pause(world.db, world.live, id)
   expect(await get(id)).toMatchObject({ status: 'paused', waitingFor: null })
@@ -173,14 +162,14 @@ test('a test whose winner is chosen by opens is decided at its time while it is 
   expect(await world.turn()).toBe(0)
   expect(await get(id)).toMatchObject({ abTest: { winner: null } })
   await world.campaigns.resume(world.db, world.live, id)
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed', abTest: { winner: 'B' } })
   expect(await world.written()).toHaveLength(people)
 })
 
 test('a test whose winner is chosen by opens that is canceled while it waits sends the rest nothing', async () => {
   const id = await start()
-  await deliver()
+  await world.deliver()
   const tested = (await sentOf(id)).length
   expect((await world.campaigns.cancel(world.db, world.live, id)).waitingFor).toBeNull()
   await world.time.advance(5 * hourMs)
@@ -220,7 +209,7 @@ test('a test whose winner is chosen by opens is decided and sent once by two wor
 
 test('a test whose winner is chosen by opens is decided as a whole or not at all, and tried again', async () => {
   const id = await start()
-  await deliver()
+  await world.deliver()
   await sql`
       CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$
     `.execute(world.db)
@@ -244,7 +233,7 @@ test('a test whose winner is chosen by hand waits without an end, until a varian
   const id = await start({ abTest: byHand, trackOpens: false })
   await world.run()
   await expect(choose(id, 'B')).rejects.toMatchObject({ code: 'campaign_state', message: /still sending its test/ })
-  await deliver()
+  await world.deliver()
   const waiting = { status: 'sending', waitingFor: { reason: 'ab_test', until: null }, abTest: { hours: null } }
   expect(await get(id)).toMatchObject(waiting)
   await world.time.advance(1_000 * hourMs)
@@ -257,7 +246,7 @@ test('a test whose winner is chosen by hand waits without an end, until a varian
   expect(await choose(id, 'B')).toMatchObject({ waitingFor: null, abTest: { winner: 'B' } })
   const { decidedAt } = (await choose(id, 'B')).abTest ?? {}
   await expect(choose(id, 'A')).rejects.toMatchObject({ code: 'campaign_state', message: /has the winner "B"/ })
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed', abTest: { winner: 'B', decidedAt } })
   expect(new Set(of(await sentOf(id), null).map(({ subject }) => subject))).toEqual(new Set([subjects.B]))
   expect((await choose(id, 'B')).status).toBe('completed')
@@ -265,14 +254,14 @@ test('a test whose winner is chosen by hand waits without an end, until a varian
 
 test('a test whose winner is chosen by hand can be decided before its hours are over, and while it is paused', async () => {
   const id = await start()
-  await deliver()
+  await world.deliver()
   await world.campaigns.pause(world.db, world.live, id)
   const tested = await sentOf(id)
   expect(await choose(id, 'B')).toMatchObject({ status: 'paused', abTest: { winner: 'B' } })
   expect(await world.turn()).toBe(0)
   expect(await sentOf(id)).toHaveLength(tested.length)
   await world.campaigns.resume(world.db, world.live, id)
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed', abTest: { winner: 'B' } })
   expect(await world.written()).toHaveLength(people)
 })
@@ -283,13 +272,13 @@ test('a test whose winner is chosen by hand cannot be decided without a test, as
   const draft = await world.draft(await world.addAudience(1), { abTest: byHand })
   await expect(choose(draft, 'A')).rejects.toMatchObject({ code: 'campaign_state', message: /is draft/ })
   const whole = await start({ abTest: { ...byHand, share: 100 } })
-  await deliver()
+  await world.deliver()
   await expect(choose(whole, 'A')).rejects.toMatchObject({ code: 'campaign_state', message: /no rest/ })
 })
 
 test('a test of everybody is completed when they were written to, and has no winner', async () => {
   const id = await start({ abTest: { ...abTest, share: 100 } })
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed', abTest: { winner: null } })
   const sent = await sentOf(id)
   expect(sent).toHaveLength(people)
@@ -315,7 +304,7 @@ test('a test that by chance nobody is in sends the first variant at once', async
     .updateTable('campaigns')
     .set({ ab_people: [0, 0] })
     .execute()
-  await deliver()
+  await world.deliver()
   expect((await sentOf(id)).map(({ subject }) => subject)).toEqual(['First'])
 })
 
@@ -329,7 +318,7 @@ test('a test rests with its window, and each person keeps their variant when an 
   expect(await sentOf(id)).toEqual([])
   expect(await get(id)).toMatchObject({ waitingFor: { reason: 'send_window' } })
   await world.time.set(new Date('2026-03-29T07:00:00.000Z'))
-  await deliver()
+  await world.deliver()
   const after = await sentOf(id)
   expect(after).toHaveLength(before.length)
   expect(after.every(({ variant, ofRecipient }) => variant === ofRecipient && variant !== null)).toBe(true)
@@ -338,7 +327,7 @@ test('a test rests with its window, and each person keeps their variant when an 
   await world.time.set(new Date('2026-03-29T15:59:59.000Z'))
   await world.run()
   expect(await get(id)).toMatchObject({ abTest: { winner: 'A' } })
-  await deliver()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed' })
 })
 

@@ -21,20 +21,9 @@ async function start(audienceId: string, fields: Partial<CreateCampaign>): Promi
   return id
 }
 
-/** Has all queued emails leave, and the campaign notice it, until none is left to be made now. */
-async function finish(): Promise<void> {
-  let handed = 1
-  while (handed > 0) {
-    await world.run()
-    handed = await world.handOver()
-    await world.time.advance(1_000)
-  }
-  await world.run()
-}
-
 const byHand = { winnerBy: 'manual' as const }
 
-/** Nobody has this name. */
+/** A subject that is empty for each person here: their first name is Ada or Bob. */
 const emptyForAll = '{% if contact.firstName == "Nobody" %}Hello{% endif %}'
 
 test('faults of the content fail the person, with the reason', async () => {
@@ -44,7 +33,7 @@ test('faults of the content fail the person, with the reason', async () => {
   const id = await start(audience, {
     subject: '{% if contact.firstName == "Ada" %}Hello{% endif %}',
   })
-  await finish()
+  await world.deliver()
   const { data } = await world.campaigns.recipients(world.db, world.live, id, { limit: 10, status: 'failed' })
   expect(data).toMatchObject([{ subscriberId: bad, reason: 'The subject is empty.', emailId: null }])
   expect((await get(id)).status).toBe('completed')
@@ -60,7 +49,7 @@ test('faults of the first 100 people pause the campaign and say why', async () =
 
 test('faults of all of a few people are told when the campaign has ended', async () => {
   const id = await start(await world.addAudience(2), { subject: emptyForAll })
-  await finish()
+  await world.deliver()
   const campaign = await get(id)
   expect(campaign).toMatchObject({ status: 'completed', statusReason: expect.stringContaining('for any recipient') })
 })
@@ -80,7 +69,7 @@ test('faults for everyone refuse to send the campaign, which stays a draft', asy
 async function resumeToTheEnd(id: string): Promise<string[]> {
   const reasons: string[] = []
   for (;;) {
-    await finish()
+    await world.deliver()
     const { status, statusReason } = await get(id)
     if (status !== 'paused') return reasons
     reasons.push(statusReason ?? '')
@@ -114,14 +103,14 @@ test('each variant that fails for its first 100 people pauses the campaign once,
 test('a variant that failed for everybody cannot be chosen as the winner, and the rest gets another one', async () => {
   const variants = [{ name: 'Good' }, { name: 'Bad', subject: emptyForAll }]
   const id = await start(await world.addAudience(100), { abTest: { ...byHand, share: 60, variants } })
-  await finish()
+  await world.deliver()
   const choose = (name: string) => world.campaigns.chooseWinner(world.db, world.live, id, name)
   await expect(choose('Bad')).rejects.toMatchObject({
     code: 'campaign_state',
     message: expect.stringMatching(/"Bad" to the rest: it could not be rendered for any of the \d+ people/),
   })
   await choose('Good')
-  await finish()
+  await world.deliver()
   expect(await get(id)).toMatchObject({ status: 'completed', abTest: { winner: 'Good' } })
 })
 
@@ -134,7 +123,7 @@ test('a variant that fails for hundreds, and not for all, pauses nothing', async
     { name: 'For Bob', subject: '{% if contact.firstName == "Bob" %}Hello{% endif %}' },
   ]
   const id = await start(audience, { abTest: { ...byHand, share: 100, variants } })
-  await finish()
+  await world.deliver()
   const { status } = await get(id)
   expect(status).toBe('completed')
   expect((await world.campaigns.statistics(world.db, world.live, id)).failed).toBeGreaterThan(150)

@@ -51,7 +51,8 @@ export function stopMonotonicClock(): () => void {
  * test's to decide.
  */
 export function holdMonotonicClock(): { advance(ms: number): void } {
-  let now = performance.now()
+  // A whole number: sums of it are exact.
+  let now = Math.ceil(performance.now())
   const held = vi.spyOn(performance, 'now').mockImplementation(() => now)
   onTestFinished(() => held.mockRestore())
   return {

@@ -80,6 +80,42 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     return claimed.length
   }
 
+  /** Gives turns until no campaign is due at the time that it is. */
+  async function run(): Promise<void> {
+    while ((await turn()) > 0);
+  }
+
+  /** As mail servers do: takes all emails that wait. Returns how many there were. */
+  async function handOver(): Promise<number> {
+    const rows = await db.selectFrom('email_recipients').select('email_id').where('status', '=', 'queued').execute()
+    const at = time.clock.now()
+    const accepted = {
+      kind: 'accepted',
+      final: true,
+      reply: '250 OK',
+      host: 'mx.example.org',
+      position: 0,
+      at,
+    } as const
+    await recordFacts(
+      db,
+      { outbox },
+      rows.map((row) => ({ ...accepted, emailId: row.email_id })),
+    )
+    return rows.length
+  }
+
+  /** Has all queued emails leave, and the campaigns notice it, until none is left to be made now. */
+  async function deliver(): Promise<void> {
+    let handed = 1
+    while (handed > 0) {
+      await run()
+      handed = await handOver()
+      await time.advance(1_000)
+    }
+    await run()
+  }
+
   return {
     ...emailWorld,
     means,
@@ -90,33 +126,13 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     addPeople,
     draft,
     turn,
-    /** Gives turns until no campaign is due at the time that it is. */
-    async run(): Promise<void> {
-      while ((await turn()) > 0);
-    },
+    run,
     /** Starts a campaign now. */
     async start(id: string): Promise<void> {
       await campaigns.send(db, live, id, null)
     },
-    /** As mail servers do: takes all emails that wait. Returns how many there were. */
-    async handOver(): Promise<number> {
-      const rows = await db.selectFrom('email_recipients').select('email_id').where('status', '=', 'queued').execute()
-      const at = time.clock.now()
-      const accepted = {
-        kind: 'accepted',
-        final: true,
-        reply: '250 OK',
-        host: 'mx.example.org',
-        position: 0,
-        at,
-      } as const
-      await recordFacts(
-        db,
-        { outbox },
-        rows.map((row) => ({ ...accepted, emailId: row.email_id })),
-      )
-      return rows.length
-    },
+    handOver,
+    deliver,
     /** How many recipients have which status. */
     async statuses(): Promise<Record<string, number>> {
       const { rows } = await sql<{ status: string; count: number }>`
