@@ -41,6 +41,26 @@ test('neighbours are not held up by a webhook that hangs on everything', async (
   expect(hung.requests.length).toBeLessThan(20)
 })
 
+test('neighbours are not held up by a webhook that catches up with what waits for it in the queue', async () => {
+  await using engine = await startEngine({ endpointMax: 4 })
+  await using behind = await startReceiver()
+  await using fine = await startReceiver()
+  behind.respond(answer(500))
+  const behindId = await engine.addWebhook(behind.url)
+  await engine.emit(400)
+  await engine.deliveriesOf(behindId, 400, attempted(1))
+  const fineId = await engine.addWebhook(fine.url)
+  behind.respond((exchange) => void setTimeout(() => answer(200)(exchange), 10))
+  await engine.advance(61)
+  await behind.received(420)
+  await engine.emit(1)
+  await engine.emit(20)
+  await fine.received(21)
+  expect(behind.requests.length).toBeLessThan(700)
+  await engine.deliveriesOf(fineId, 21, hasSucceeded)
+  await engine.deliveriesOf(behindId, 421, hasSucceeded)
+})
+
 test('neighbours of another account are not held up by any number of URLs that hang', async () => {
   await using engine = await startEngine({ places: 16, endpointMax: 16 })
   await using hung = await startReceiver()

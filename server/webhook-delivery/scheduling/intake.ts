@@ -17,6 +17,7 @@ export type Reservation = Disposable & {
   readonly limits: readonly KindLimit[]
   /**
    * Returns where the deliveries of an event should go. `hand`: all of them into memory, and room for them is reserved.
+   * `later`: the event stays in the outbox, since no flow is idle that could take its delivery.
    */
   destinationOf(kind: EventKind, names: readonly FlowName[]): Admission
   /** Takes over the events that room was reserved for. Call it after their lease is committed. */
@@ -51,7 +52,7 @@ export type Intakes = {
 }
 
 export type IntakesOptions = {
-  scheduler: Pick<Scheduler, 'destinationOf' | 'mayTakeInHand' | 'expectInHand' | 'view'>
+  scheduler: Pick<Scheduler, 'destinationOf' | 'mayTakeInHand' | 'expectInHand' | 'hasInHand' | 'view'>
   /** Starts the deliveries of these events. */
   take: (events: readonly LeasedEvent[]) => void
 }
@@ -63,14 +64,15 @@ export type IntakesOptions = {
 const goodRoom = 250
 /** After this time the fan-out looks at events behind those left for later. Milliseconds. */
 const patienceMs = 100
-/** Maximum number of kinds with a limit. */
+/** Maximum number of kinds with a limit, and of their flows in all. */
 const maxLimits = 1_000
+const maxLeftFlows = 10_000
 /** An account's events go through the outbox for this long after one of them was left for later. Milliseconds. */
 const behindMs = 1_000
 
 export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
-  /** The flow whose room the next batch waits for. */
-  let awaited: FlowName | null = null
+  /** The flows whose room the next batch waits for. */
+  let awaited: readonly FlowName[] | null = null
   let endWait: (() => void) | null = null
   let isClosed = false
   /** True once this process has seen the end of the outbox. */
@@ -78,8 +80,10 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   /** Events up to this id, behind those left for later, were looked at. Empty: start from the beginning. */
   let passedTo = ''
   let passedAt = performance.now()
-  /** Kinds of events that were left for later, each with the flow that had no room, and the room of this batch for it. */
-  const left = new Map<string, { kind: EventKind; name: FlowName; room: number }>()
+  /** Kinds of events that were left for later, each with the flows of its events, and the room of this batch for it. */
+  const left = new Map<string, { kind: EventKind; names: readonly FlowName[]; room: number }>()
+  /** Flows of all kinds in `left`. */
+  let leftFlows = 0
   /** When an event of an account was last left for later, by account. Milliseconds, monotonic. */
   const leftAt = new Map<string, number>()
 
@@ -87,30 +91,56 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     return `${accountId} ${mode} ${type}`
   }
 
-  function leave(of: EventKind, name: FlowName): void {
+  function leave(of: EventKind, all: readonly FlowName[]): void {
     const { accountId, mode, type } = of
-    if (left.size === maxLimits) left.clear()
-    left.set(keyOf(of), { kind: { accountId, mode, type }, name, room: 0 })
-    leftAt.set(name.account, performance.now())
+    // Copies of a webhook share a flow.
+    const names = [...new Map(all.map((name) => [name.flow, name])).values()]
+    forget(keyOf(of))
+    if (left.size === maxLimits || leftFlows + names.length > maxLeftFlows) {
+      left.clear()
+      leftFlows = 0
+    }
+    left.set(keyOf(of), { kind: { accountId, mode, type }, names, room: 0 })
+    leftFlows += names.length
+    leftAt.set(accountId, performance.now())
   }
 
-  /** Returns how many events of a flow should be read. */
-  function roomOf(name: FlowName): number {
+  function forget(key: string): void {
+    leftFlows -= left.get(key)?.names.length ?? 0
+    left.delete(key)
+  }
+
+  /**
+   * Returns where an event goes whose deliveries cannot all be in memory. It waits in the outbox only while that keeps
+   * no flow waiting that could go on: one that is slow, or that is idle and has room. So a flow that is behind delays
+   * its own deliveries only.
+   */
+  function elsewhere(names: readonly FlowName[]): 'later' | 'queue' {
+    const isWanted = (name: FlowName) => {
+      const destination = scheduler.destinationOf(name)
+      return destination === 'queue' || (destination === 'hand' && !scheduler.hasInHand(name.flow))
+    }
+    return names.some(isWanted) ? 'queue' : 'later'
+  }
+
+  /** Returns how many events with deliveries for these flows should be read. */
+  function roomOf(names: readonly FlowName[]): number {
     if (isClosed) return Number.MAX_SAFE_INTEGER
-    const destination = scheduler.destinationOf(name)
-    if (destination === 'queue') return Number.MAX_SAFE_INTEGER
-    return destination === 'later' ? 0 : scheduler.mayTakeInHand(name)
+    const room = Math.min(
+      ...names.map((name) => (scheduler.destinationOf(name) === 'hand' ? scheduler.mayTakeInHand(name) : 0)),
+    )
+    return room === 0 && elsewhere(names) === 'queue' ? Number.MAX_SAFE_INTEGER : room
   }
 
-  function hasGoodRoom(name: FlowName): boolean {
-    const inHand = scheduler.view(name.flow)?.inHand ?? 0
-    const room = roomOf(name)
+  function hasGoodRoom(names: readonly FlowName[]): boolean {
+    const inHand = Math.max(...names.map(({ flow }) => scheduler.view(flow)?.inHand ?? 0))
+    const room = roomOf(names)
     return room > 0 && room >= Math.min(goodRoom, inHand)
   }
 
   async function roomComes(waitMs: number): Promise<void> {
     if (waitMs <= 0) return
-    awaited = [...left.values()].findLast(({ name }) => !hasGoodRoom(name))?.name ?? null
+    awaited = [...left.values()].findLast(({ names }) => !hasGoodRoom(names))?.names ?? null
     if (awaited === null) return
     const { promise, resolve } = Promise.withResolvers<void>()
     endWait = resolve
@@ -121,24 +151,24 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     endWait = null
   }
 
-  /** Reserves room in memory for all of them, or for none. Returns the first flow that should not be in memory. */
-  function reserve(names: readonly FlowName[]): FlowName | null {
+  /** Reserves room in memory for all of them, or for none. Returns false where one should not be in memory. */
+  function reserve(names: readonly FlowName[]): boolean {
     for (const [index, name] of names.entries()) {
       if (scheduler.destinationOf(name) !== 'hand') {
         for (const reserved of names.slice(0, index)) scheduler.expectInHand(reserved, -1)
-        return name
+        return false
       }
       scheduler.expectInHand(name, 1)
     }
-    return null
+    return true
   }
 
   /** Keeps the kinds for which all the room was used: more events of them may wait. */
   function forgetLeft(mayWait: boolean): void {
     const now = performance.now()
-    for (const [key, { name, room }] of left) {
-      if (mayWait && room <= 0) leftAt.set(name.account, now)
-      else left.delete(key)
+    for (const [key, { kind, room }] of left) {
+      if (mayWait && room <= 0) leftAt.set(kind.accountId, now)
+      else forget(key)
     }
     for (const [account, at] of leftAt) if (at < now - behindMs) leftAt.delete(account)
   }
@@ -148,7 +178,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       await roomComes(passedAt + patienceMs - performance.now())
       // Look at events behind those left for later, however quickly their flow goes on.
       const passes = left.size > 0 && performance.now() >= passedAt + patienceMs
-      for (const one of left.values()) one.room = roomOf(one.name)
+      for (const one of left.values()) one.room = roomOf(one.names)
       const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
       let reserved: FlowName[] = []
 
@@ -162,16 +192,15 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
         limits,
         destinationOf(kind, names) {
           if (isClosed) return 'queue'
-          const other = reserve(names)
-          if (other === null) {
+          if (reserve(names)) {
             reserved.push(...names)
             const limited = left.get(keyOf(kind))
             if (limited !== undefined) limited.room -= 1
             return 'hand'
           }
-          const destination = scheduler.destinationOf(other)
-          if (destination === 'later') leave(kind, other)
-          return destination === 'hand' ? 'queue' : destination
+          const destination = elsewhere(names)
+          if (destination === 'later') leave(kind, names)
+          return destination
         },
         fill({ leased, last, rest }) {
           if (last === null) hasSeenEnd = true
@@ -191,9 +220,8 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))
       const [first] = event.deliveries
       if (isClosed) return false
-      const other = reserve(names)
-      if (other !== null) {
-        if (first !== undefined) leave({ ...first, type: event.type }, other)
+      if (!reserve(names)) {
+        if (first !== undefined) leave({ ...first, type: event.type }, names)
         return false
       }
       for (const name of names) scheduler.expectInHand(name, -1)

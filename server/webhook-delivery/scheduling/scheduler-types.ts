@@ -96,6 +96,8 @@ export type Scheduler = {
    * claim more.
    */
   isToRefill(name: FlowName): boolean
+  /** Returns true when deliveries of a flow wait in memory, or room for some is reserved. */
+  hasInHand(flow: string): boolean
   /** Returns where a delivery that is about to be created should go: see `Admission`. */
   destinationOf(name: FlowName): Admission
   /** Adds `count` deliveries of a flow to those in memory. A negative count: they were handed back. */

@@ -291,6 +291,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       if (flow === undefined || flow.waiting <= 0) return false
       return mayTakeInHand(name) > flow.inHand + flow.expected
     },
+    hasInHand(key) {
+      const flow = flows.get(key)
+      return flow !== undefined && flow.inHand + flow.expected > 0
+    },
     destinationOf(name) {
       const flow = flows.get(name.flow)
       // Deliveries in the queue go first.

@@ -83,8 +83,73 @@ test('an intake takes all deliveries of an event or none', async () => {
   quicken(scheduler, flow)
   using intake = await intakes.open()
   fill(intake, flow)
-  expect(intake.destinationOf(kindOf(other), [other, flow])).toBe('later')
+  expect(intake.destinationOf(kindOf(other), [other, flow])).not.toBe('hand')
   expect(fill(intake, other)).toBe(initialLimit)
+})
+
+test('an intake leaves an event for later only while no flow of it is idle that has room', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  quicken(scheduler, other)
+  using intake = await intakes.open()
+  fill(intake, flow)
+  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('queue')
+  expect(intake.destinationOf(kindOf(flow), [other, flow])).toBe('queue')
+  expect(intake.destinationOf(kindOf(other), [other])).toBe('hand')
+  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('later')
+  fill(intake, other)
+  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('later')
+})
+
+test('an intake puts an event into the queue when one of its flows is slow, and another has no room', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  const stalled = { flow: '3', account: 'c', host: 'h' }
+  stall(scheduler, stalled)
+  using intake = await intakes.open()
+  fill(intake, flow)
+  expect(intake.destinationOf(kindOf(flow), [flow, stalled])).toBe('queue')
+  expect(intake.destinationOf(kindOf(flow), [stalled, flow])).toBe('queue')
+})
+
+test('an intake reads all of a kind it left for later once one of its flows is idle', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  quicken(scheduler, other)
+  scheduler.offer(flow, 1)
+  scheduler.takeInHand(other, 1)
+  {
+    using intake = await intakes.open()
+    expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('later')
+    intake.fill({ ...atEnd, rest: true })
+  }
+  {
+    using intake = await intakes.open()
+    expect(intake.limits).toEqual([{ ...kindOf(flow), max: 0 }])
+    expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('later')
+    intake.fill({ ...atEnd, rest: true })
+  }
+  const waiting = intakes.open()
+  scheduler.takeInHand(other, -1)
+  intakes.wake()
+  using intake = await waiting
+  expect(intake.limits).toEqual([{ ...kindOf(flow), max: Number.MAX_SAFE_INTEGER }])
+  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('queue')
+})
+
+test('an intake forgets the kinds it left for later rather than more than ten thousand flows of them', async () => {
+  const { scheduler, intakes } = setUp()
+  const many = Array.from({ length: 9_999 }, (_, n): FlowName => ({ flow: `${n + 10}`, account: 'a', host: `h${n}` }))
+  for (const name of [...many, other]) quicken(scheduler, name)
+  for (const name of [...many, other]) scheduler.offer(name, 1)
+  const kinds = async () => (await intakes.open()).limits.map(({ accountId }) => accountId)
+  using intake = await intakes.open()
+  expect(intake.destinationOf(kindOf(flow), many)).toBe('later')
+  expect(intake.destinationOf(kindOf(other), [other])).toBe('later')
+  expect(await kinds()).toEqual(['a', 'b'])
+  const another = { ...other, account: 'c' }
+  expect(intake.destinationOf(kindOf(another), [another])).toBe('later')
+  expect(await kinds()).toEqual(['c'])
 })
 
 test('an intake leaves for later what is of a quick flow, and puts into the queue what is of another', async () => {
