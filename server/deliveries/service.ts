@@ -24,7 +24,7 @@ import { type Exchange, loggedAnswer } from '../webhook-delivery/attempt/exchang
 import type { Keyring } from '../webhook-delivery/attempt/keyring.ts'
 import { retryDelaysSeconds } from '../webhook-delivery/attempt/retry-schedule.ts'
 import { faultOf } from '../webhook-delivery/attempt/verdict.ts'
-import { cancelPending } from '../webhook-delivery/cancel.ts'
+import { cancelPage, cancelPending } from '../webhook-delivery/cancel.ts'
 import { startRecovery } from '../webhook-delivery/recovery/recover.ts'
 import {
   countRecoverable,
@@ -78,6 +78,11 @@ export type DeliveryService = {
   health(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth>
   /** Cancels all pending deliveries of a webhook that was disabled or deleted, and removes their jobs. */
   cancelPending(trx: Trx, webhookId: string): Promise<void>
+  /**
+   * Cancels up to 5,000 of what is still pending for a disabled webhook. Returns true if there may be more: it must not
+   * be enabled yet.
+   */
+  cancelPage(trx: Trx, webhookId: string): Promise<boolean>
   /** Sends a sample of `type` at once. It is tried only once, and logged. */
   sendTest(handle: Handle, scope: Scope, webhookId: string, type: EventTypeName): Promise<WebhookTestResult>
 }
@@ -206,6 +211,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
     health: readHealth,
 
     cancelPending: (trx, webhookId) => cancelPending(trx, queue, [webhookId]),
+    cancelPage: (trx, webhookId) => cancelPage(trx, queue, webhookId),
 
     async sendTest(handle, scope, webhookId, type) {
       let webhook: WebhookTarget

@@ -26,7 +26,20 @@ export async function cancelPending(trx: Trx, queue: Queue, webhookIds: readonly
   if (canceled.length > 0) await cancelDeliveries(trx, queue, canceled)
 }
 
-/** Cancels the rest, each page in a transaction of its own. Stops if the webhook is enabled again. Safe to repeat. */
+/**
+ * Cancels a page of what is pending for a webhook that is disabled. Returns true if there may be more: the transaction
+ * must then not enable it.
+ */
+export async function cancelPage(trx: Trx, queue: Queue, webhookId: string): Promise<boolean> {
+  const page = await pageOfPending(trx, { webhookId, after: '', limit: pageSize })
+  if (page.length > 0) await cancelDeliveries(trx, queue, page)
+  return page.length === pageSize
+}
+
+/**
+ * Cancels the rest, each page in a transaction of its own. Stops if the webhook is enabled again: nothing was pending
+ * then. Safe to repeat.
+ */
 export async function cancelRest(
   { db, queue }: { db: Db; queue: Queue },
   { webhookId }: TaskData<'cancel'>,

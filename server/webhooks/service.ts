@@ -57,7 +57,8 @@ export type WebhookService = {
   get(handle: Handle, scope: Scope, id: string): Promise<Webhook>
   /**
    * Disabling cancels pending deliveries; enabling sends nothing again. Enabling, or a new URL, ends the run of
-   * failures.
+   * failures. Throws `unavailable` when a webhook is enabled for which more deliveries are still to be canceled than
+   * can be in a few seconds.
    */
   update(handle: Handle, scope: AuthoredScope, id: string, patch: UpdateWebhook): Promise<Webhook>
   /** Deletes the webhook and cancels its pending deliveries. */
@@ -85,6 +86,9 @@ export type WebhookServiceOptions = {
   /** Called with each change, after its commit. */
   webhookChanges: Pick<WebhookChanges, 'tell'>
 }
+
+/** Maximum time for canceling what is pending before a webhook is enabled. Milliseconds. */
+const cancelingMs = 5_000
 
 export function createWebhookService({
   clock,
@@ -135,6 +139,23 @@ export function createWebhookService({
     return row
   }
 
+  /** Changes a webhook. Returns null when it did not: part of what is pending was canceled, which must be done before. */
+  async function change(trx: Trx, scope: AuthoredScope, id: string, patch: UpdateWebhook): Promise<Webhook | null> {
+    const row = await lockWebhook(trx, scope, id, 'change')
+    if (row === undefined) throw notFound('webhook', id)
+    const before = toWebhook(row)
+    if (scope.portal !== undefined) assertInPortal(scope.portal, patch, before)
+    const { after, changes, forgiven } = webhookChange(before, patch)
+    if (changes.length === 0) return toWebhook(row, scope)
+    // No delivery becomes pending now, except of a fan-out under way; the worker cancels that one when it claims it.
+    if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
+    else if (before.status === 'disabled' && (await deliveries.cancelPage(trx, id))) return null
+    const updated = await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() })
+    if (updated.version !== row.version) tellOnCommit(trx, id, updated.version)
+    await audit(trx, scope, before, { action: 'webhook.updated', details: { changes: changes.join(', ') } })
+    return toWebhook(updated, scope)
+  }
+
   return {
     async create(handle, scope, given) {
       const { url, events, description = null } = given
@@ -172,21 +193,12 @@ export function createWebhookService({
     },
     async update(handle, scope, id, patch) {
       refuseBadUrl(patch.url)
-      return inTransaction(handle, async (trx) => {
-        const row = await lockWebhook(trx, scope, id, 'change')
-        if (row === undefined) throw notFound('webhook', id)
-        const before = toWebhook(row)
-        if (scope.portal !== undefined) assertInPortal(scope.portal, patch, before)
-        const { after, changes, forgiven } = webhookChange(before, patch)
-        if (changes.length === 0) return toWebhook(row, scope)
-        // No delivery becomes pending now, except of a fan-out under way; the worker cancels that one when it claims
-        // it.
-        if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
-        const updated = await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() })
-        if (updated.version !== row.version) tellOnCommit(trx, id, updated.version)
-        await audit(trx, scope, before, { action: 'webhook.updated', details: { changes: changes.join(', ') } })
-        return toWebhook(updated, scope)
-      })
+      const since = performance.now()
+      do {
+        const updated = await inTransaction(handle, (trx) => change(trx, scope, id, patch))
+        if (updated !== null) return updated
+      } while (performance.now() - since < cancelingMs)
+      throw stillCanceling()
     },
     async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
@@ -251,6 +263,14 @@ function tooManyInPortal(): DomainError {
 function tooManyOfCustomer(limit: number): DomainError {
   const most = limit.toLocaleString('en')
   return new DomainError('conflict', `You have reached the limit of ${most} webhooks: delete one first.`)
+}
+
+function stillCanceling(): DomainError {
+  return new DomainError(
+    'unavailable',
+    'What was pending when the webhook was disabled is still being canceled, and would be sent if it were enabled now: try again in a moment.',
+    { retryAfterSeconds: 5 },
+  )
 }
 
 function tooManyTests(running: string): DomainError {

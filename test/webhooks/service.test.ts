@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createDeliveryService } from '../../server/deliveries/service.ts'
@@ -152,6 +153,53 @@ test('changing a webhook to disabled cancels what is pending; enabling again res
   expect(await stored(id)).toMatchObject({ failing_since: null })
   await addPeople(1)
   expect(await statusesOf(id)).toEqual(['pending', 'canceled', 'canceled'])
+})
+
+/** A disabled webhook of which more is pending than is canceled with the change. Returns its id. */
+async function disabledInPart(): Promise<string> {
+  const { db, account, webhooks, addPeople } = world
+  const { id } = await create()
+  await addPeople(1)
+  await sql`
+    INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
+    SELECT left(id, -5) || lpad(n::text, 5, '0'), account_id, webhook_id, event_id, event_type, next_attempt_at, created_at
+    FROM deliveries, generate_series(1, 12_000) AS n WHERE webhook_id = ${id}
+  `.execute(db)
+  await webhooks.update(db, live(account), id, { status: 'disabled' })
+  expect(await countOf(id, 'pending')).toBe(7_001)
+  return id
+}
+
+async function countOf(id: string, status: 'pending' | 'canceled'): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM deliveries WHERE webhook_id = ${id} AND status = ${status}
+  `.execute(world.db)
+  return rows[0]?.count ?? 0
+}
+
+test('enabling a webhook again sends nothing of what was pending, however much that was', async () => {
+  const { db, account, webhooks } = world
+  const id = await disabledInPart()
+  await expect(webhooks.update(db, live(account), id, { status: 'enabled' })).resolves.toMatchObject({
+    status: 'enabled',
+  })
+  expect(await countOf(id, 'pending')).toBe(0)
+  expect(await countOf(id, 'canceled')).toBe(12_001)
+})
+
+test('enabling a webhook is put off when canceling what was pending takes more than five seconds', async () => {
+  const { db, account, webhooks } = world
+  const id = await disabledInPart()
+  let at = performance.now()
+  const ticking = vi.spyOn(performance, 'now').mockImplementation(() => (at += 6_000))
+  onTestFinished(() => ticking.mockRestore())
+  const refused = { code: 'unavailable', retryAfterSeconds: 5, message: expect.stringContaining('being canceled') }
+  await expect(webhooks.update(db, live(account), id, { status: 'enabled' })).rejects.toMatchObject(refused)
+  expect(await stored(id)).toMatchObject({ status: 'disabled' })
+  ticking.mockRestore()
+  expect(await countOf(id, 'pending')).toBe(2_001)
+  await webhooks.update(db, live(account), id, { status: 'enabled' })
+  expect(await countOf(id, 'pending')).toBe(0)
 })
 
 test('changing a webhook rolled back leaves it enabled and its deliveries pending', async () => {
