@@ -55,8 +55,9 @@ function aheadOf({ limit, latencyMs }: FlowLimit): number {
 
 type Account = TurnAccount & {
   id: string
-  /** Flows that may start. */
+  /** Flows that may start, and those of them whose endpoints are known to respond. */
   ready: Ring<Flow>
+  readyAnswered: Ring<Flow>
   hosts: Map<string, Host<Flow>>
   flows: number
   /** Deliveries of its flows in memory, and room reserved for more. */
@@ -88,6 +89,12 @@ function isAtHost(state: Flow['state']): state is HostState {
   return state === 'answered' || state === 'unanswered' || state === 'unasked'
 }
 
+function moveToEnd(ring: Ring<Flow>, flow: Flow): void {
+  if (!ring.has(flow)) return
+  ring.remove(flow)
+  ring.add(flow)
+}
+
 /** A request with the fields that only the scheduler sees. */
 type HeldRequest = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
 
@@ -117,6 +124,8 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       // The flow may have been admitted for a free request of its host that it does not use.
       if (before === 'ready') admitNext(host)
     }
+    if (state === 'ready' && isAnswered(flow.limit)) account.readyAnswered.add(flow)
+    else account.readyAnswered.remove(flow)
     turns.place(account)
   }
 
@@ -148,23 +157,28 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   function setLimit(flow: Flow, limit: FlowLimit): void {
     const was = isAnswered(flow.limit)
     const is = isAnswered(limit)
-    if (was && !is) flow.host.unanswered += flow.held
-    if (!was && is) flow.host.unanswered -= flow.held
     flow.limit = limit
+    if (was !== is) changeUnanswered(flow, is ? -flow.held : flow.held)
+  }
+
+  function changeUnanswered({ account, host }: Flow, by: number): void {
+    host.unanswered += by
+    turns.changeUnanswered(account, by)
   }
 
   /** Adds `by` to the number of requests that a flow holds. */
   function changeHeld(flow: Flow, by: 1 | -1): void {
     flow.held += by
     flow.host.held += by
-    if (!isAnswered(flow.limit)) flow.host.unanswered += by
+    if (!isAnswered(flow.limit)) changeUnanswered(flow, by)
   }
 
   function accountOf(id: string): Account {
     const known = accounts.get(id)
     if (known !== undefined) return known
-    const none = { held: 0, deficit: 0, flows: 0, inHand: 0, silent: 0 }
-    const account: Account = { id, ...none, ready: createRing(), hosts: new Map(), state: 'no_work' }
+    const none = { held: 0, unanswered: 0, deficit: 0, flows: 0, inHand: 0, silent: 0 }
+    const rings = { ready: createRing<Flow>(), readyAnswered: createRing<Flow>() }
+    const account: Account = { id, ...none, ...rings, hosts: new Map(), state: 'no_work' }
     accounts.set(id, account)
     return account
   }
@@ -185,8 +199,9 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   }
 
   /** Returns the flow of an account whose turn it is. Undefined: none may start after all. */
-  function flowInTurn({ ready }: Account): Flow | undefined {
-    for (let flow = ready.first(); flow !== undefined; flow = ready.first()) {
+  function flowInTurn(account: Account): Flow | undefined {
+    const ring = turns.mayStartUnanswered(account) ? account.ready : account.readyAnswered
+    for (let flow = ring.first(); flow !== undefined; flow = ring.first()) {
       // Another flow may have taken the last free request of the host.
       placeFlow(flow)
       if (flow.state === 'ready') return flow
@@ -199,10 +214,11 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const from = flow.inHand > 0 ? 'hand' : 'queue'
     if (from === 'hand') changeInHand(flow, -1)
     else flow.waiting -= 1
-    account.ready.rotate()
+    moveToEnd(account.ready, flow)
+    moveToEnd(account.readyAnswered, flow)
+    turns.take(account)
     changeHeld(flow, 1)
     flow.counted += 1
-    turns.take(account)
     placeFlow(flow)
     return { flow: name.flow, account: account.id, from, of: flow, number: 0, state: 'reserved' }
   }
@@ -261,7 +277,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       case 'at_limit':
         return 'endpoint_limit'
       case 'ready':
-        return mayHoldMore(settings, flow.account.held, turns.taken) ? 'turn' : 'account_share'
+        return mayHoldMore(settings, flow.account.held, turns.taken) &&
+          (isAnswered(flow.limit) || turns.mayStartUnanswered(flow.account))
+          ? 'turn'
+          : 'account_share'
       default:
         return 'host_limit'
     }

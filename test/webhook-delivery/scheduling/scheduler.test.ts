@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { quantum } from '../../../server/webhook-delivery/scheduling/deficit-round-robin.ts'
+import { quantum, unansweredPlaces } from '../../../server/webhook-delivery/scheduling/deficit-round-robin.ts'
 import {
   afterAnswer,
   afterBegin,
@@ -88,11 +88,11 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
     if (isKnownToAnswer(flow)) return Number.POSITIVE_INFINITY
     return countedOf(flow) === 0 ? unaskedMax : unansweredMax
   }
+  const unansweredOf = (isMeant: (name: FlowName) => boolean) =>
+    held((one) => isMeant(one.name) && !isOver(one) && !isKnownToAnswer(one.name.flow))
+  const shareOfUnanswered = () => settings.alpha * (unansweredPlaces(settings.places) - unansweredOf(() => true))
   const unansweredOfHost = (account: string, host: string) =>
-    held((one) => {
-      const { name } = one
-      return name.account === account && name.host === host && !isOver(one) && !isKnownToAnswer(name.flow)
-    })
+    unansweredOf((name) => name.account === account && name.host === host)
 
   function expectEnd(one: Known, how: RequestEnd): void {
     const { number, request } = one
@@ -126,6 +126,9 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
     expect(heldOf(account)).toBeLessThan(settings.alpha * (settings.places - known.size))
     expect(heldOfHost(account, host)).toBeLessThan(settings.hostMax)
     expect(unansweredOfHost(account, host)).toBeLessThan(maxOfHost(flow))
+    if (!isKnownToAnswer(flow)) {
+      expect(unansweredOf((name) => name.account === account)).toBeLessThan(shareOfUnanswered())
+    }
     expect(counted).toBeLessThan(scheduler.view(flow)?.limit.limit ?? 0)
     expect(work.get(flow)).toBeGreaterThan(0)
     addWork(flow, -1)
@@ -211,7 +214,8 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
       countedOf(flow) >= Math.floor(expected.get(flow)?.limit ?? newFlowLimit(max).limit) ||
       heldOfHost(account, host) >= settings.hostMax ||
       unansweredOfHost(account, host) >= maxOfHost(flow) ||
-      heldOf(account) >= settings.alpha * (settings.places - known.size)
+      heldOf(account) >= settings.alpha * (settings.places - known.size) ||
+      (!isKnownToAnswer(flow) && unansweredOf((name) => name.account === account) >= shareOfUnanswered())
     expect(isHeldUp).toBe(true)
   }
   for (const flow of byFlow.keys()) if (!expected.has(flow)) expected.set(flow, newFlowLimit(max))

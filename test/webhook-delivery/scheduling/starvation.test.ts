@@ -139,6 +139,31 @@ function waitsOfHealthy(world: World): number[] {
     .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
 }
 
+test('2,000 accounts with an endpoint each that hangs delay nobody whose endpoint answers', () => {
+  const world = createWorld()
+  addCalm(world)
+  const hanging = Array.from({ length: 2_000 }, (_, n) => world.addWebhook(`hanging ${n}`, `${n}.example/hook`))
+  for (const webhook of hanging) world.endpoint(webhook.url, hangs)
+  world.load(hanging, { perSecond: 500, to: endMs })
+  world.time.runUntil(endMs)
+  expect(world.broken).toEqual([])
+  expect(quantile(waitsOf(world, 'calm'), 1)).toBeLessThanOrEqual(2 * atOnceMs)
+})
+
+test('an account with 500 endpoints that hang, each on a host of its own, has them delay none of its own that answers', () => {
+  const world = createWorld()
+  world.endpoint('calm.example/hook', answersIn(5))
+  const own = world.addWebhook('hostile', 'calm.example/hook')
+  world.load([own], { perSecond: 5, to: endMs })
+  addHostile(world, 500, { url: (n) => `${n}.example/hook`, perSecond: 250 })
+  world.time.runUntil(endMs)
+  expect(world.broken).toEqual([])
+  const waits = world.deliveries
+    .filter(({ webhook }) => webhook === own)
+    .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(2 * atOnceMs)
+})
+
 test('an account with 60 URLs of one host that hang and change has them delay none that answers there', () => {
   const world = createWorld()
   addCalm(world)
