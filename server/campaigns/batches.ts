@@ -10,7 +10,10 @@ import { type CampaignContents, contentWith } from './variants.ts'
 /** What became of a recipient when their message was made. */
 export type Made = { email: CampaignEmail } | { failed: string } | { skipped: 'left' | 'unsubscribed' }
 
-/** The messages of a turn, by subscriber. `people`: those that they were made for, in the order of their turns. */
+/**
+ * The messages of a turn, by subscriber. `people`: those who have one, or the reason why not, in the order of their turns.
+ * It ends before the first of whom neither is known.
+ */
 export type Batch = { people: readonly WaitingRecipient[]; made: ReadonlyMap<string, Made> }
 
 /**
@@ -18,6 +21,8 @@ export type Batch = { people: readonly WaitingRecipient[]; made: ReadonlyMap<str
  * must not hold up those of others. Milliseconds.
  */
 const renderingMs = 1_000
+/** Characters that a turn renders, but for the message that goes over it. Small content may make large messages. */
+const renderedLength = 8 * 2 ** 20
 /** People that a turn renders for before it knows how long one takes: fewer than may be too late for a process. */
 const firstRendered = 8
 
@@ -28,8 +33,8 @@ export function nextToRender(done: number, takenMs: number): number {
 }
 
 /**
- * Makes the messages to the first of `recipients`: to as many as there is time for, and to some at least. Changes
- * nothing.
+ * Makes the messages to the first of `recipients`: to as many as there is time and room for, and to one at least. For
+ * the others nothing is tried: they come with a next turn. Changes nothing.
  */
 export async function makeBatch(
   means: EngineMeans,
@@ -38,22 +43,37 @@ export async function makeBatch(
 ): Promise<Batch> {
   const since = performance.now()
   const made = new Map<string, Made>()
+  const isMade = (one: WaitingRecipient | undefined) => one !== undefined && made.has(one.subscriber_id)
   let done = 0
-  while (done < recipients.length) {
+  let outputLength = renderedLength
+  while (done < recipients.length && outputLength > 0) {
     const count = nextToRender(done, performance.now() - since)
     if (count === 0) break
-    const some = recipients.slice(done, done + count)
-    for (const [id, one] of await makeAll(means, about, some)) made.set(id, one)
-    done += some.length
+    const some = recipients.slice(done, done + count).filter((one) => !isMade(one))
+    for (const [id, one] of await makeSome(means, about, { recipients: some, outputLength })) {
+      made.set(id, one)
+      outputLength -= lengthOf(one)
+    }
+    while (isMade(recipients[done])) done++
   }
   return { people: recipients.slice(0, done), made }
 }
 
-/** Renders the messages to those who are still in the audience. Changes nothing. */
-async function makeAll(
+/** The length of what was rendered. UTF-16 code units. */
+function lengthOf(made: Made): number {
+  if (!('email' in made)) return 0
+  const { html, text } = made.email.email
+  return (html?.length ?? 0) + (text?.length ?? 0)
+}
+
+/**
+ * Renders the messages to those who are still in the audience, of each variant as many as a request to the renderer and
+ * `outputLength` allow. The first recipient has one, or the reason why not. Changes nothing.
+ */
+async function makeSome(
   { db, clock, renderer, unsubscribeUrl, webUrl }: EngineMeans,
   { claimed, row, contents }: { claimed: ClaimedCampaign; row: CampaignRow; contents: CampaignContents },
-  recipients: readonly WaitingRecipient[],
+  { recipients, outputLength }: { recipients: readonly WaitingRecipient[]; outputLength: number },
 ): Promise<ReadonlyMap<string, Made>> {
   const now = clock.now()
   const declared = await findProperties(db, row.account_id)
@@ -73,7 +93,7 @@ async function makeAll(
   for (const [number, some] of Map.groupBy(written, ({ variant }) => variant ?? row.ab_winner)) {
     const content = contentWith(contents, number)
     const campaign = { ...row, constants: content.constants }
-    const renderings = await renderer.render(
+    const renderings = await renderer.renderFirst(
       contentOf(content),
       some.map(({ person, emailId }) =>
         variablesOf(person, {
@@ -89,11 +109,13 @@ async function makeAll(
           webUrl: webUrl({ accountId: row.account_id, emailId }),
         }),
       ),
+      { outputLength },
     )
     for (const [index, { id, person, variant, emailId }] of some.entries()) {
       const rendering = renderings[index]
-      if (rendering === undefined || rendering.status === 'failed') {
-        made.set(id, { failed: rendering?.reason ?? 'It was not rendered.' })
+      if (rendering === undefined) break
+      if (rendering.status === 'failed') {
+        made.set(id, { failed: rendering.reason })
         continue
       }
       const email = await emailTo(person, row, { rendered: rendering.rendered, now })

@@ -1,14 +1,14 @@
 import { readSync, writeSync } from 'node:fs'
 import { checkMessage } from './check-message.ts'
-import { createFrameReader, type RenderResult, readRequest, type Task, writeResult } from './frames.ts'
-import { renderingLimits } from './limits.ts'
+import { createFrameReader, type RenderResult, readRequest, type Task, writeEnd, writeResult } from './frames.ts'
+import { lengthOfTexts } from './limits.ts'
 import { compileMjml } from './mjml.ts'
 import { createTemplateEngine } from './template-engine.ts'
 
 /*
  * The program of a rendering process. Reads requests from standard input and writes one result for each item to
- * standard output, in order. Both block: what the service has read says exactly which item is at work when it ends
- * this process. The first frame says that it is ready.
+ * standard output, in order, until a limit of the request is reached. Both block: what the service has read says exactly
+ * which item is at work when it ends this process. The first frame says that it is ready.
  */
 
 const stdin = 0
@@ -38,28 +38,24 @@ const prepare: Record<Task, (content: string) => Work> = {
 }
 
 async function handle(body: Buffer): Promise<void> {
-  const { task, content, items } = readRequest(body)
+  const { task, content, items, limits } = readRequest(body)
+  const deadline = performance.now() + limits.timeMs
   const work = prepare[task](content.toString('utf8'))
   let length = 0
-  for (const item of items) {
-    const result = length < renderingLimits.batchOutputLength ? await work(item.toString('utf8')) : tooMuch
-    if (result.ok) length += result.texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
-    write(result)
+  for (const [index, item] of items.entries()) {
+    const isOver = length >= limits.outputLength || performance.now() >= deadline
+    if (isOver && index > 0) return write(writeEnd())
+    const result = await work(item.toString('utf8'))
+    length += lengthOfTexts(result)
+    write(writeResult(result))
   }
 }
 
-/** The service keeps all results of a request until it is done. */
-const tooMuch: RenderResult = {
-  ok: false,
-  reason: `Not rendered: the messages before in its batch have ${renderingLimits.batchOutputLength} characters together.`,
-}
-
-function write(result: RenderResult): void {
-  const frame = writeResult(result)
+function write(frame: Buffer): void {
   for (let at = 0; at < frame.length; ) at += writeSync(stdout, frame, at)
 }
 
-write({ ok: true, texts: [] })
+write(writeResult({ ok: true, texts: [] }))
 const read = createFrameReader()
 for (;;) {
   const chunk = Buffer.allocUnsafe(65_536)

@@ -14,6 +14,15 @@ export type RenderRequest = {
   content: Buffer
   /** One JSON object in UTF-8 for each result. */
   items: readonly Buffer[]
+  limits: BatchLimits
+}
+
+/** The limits of a request as a whole. The first item is worked on in any case; the next ones until one is reached. */
+export type BatchLimits = {
+  /** Milliseconds from when the first item begins. */
+  timeMs: number
+  /** Of all texts of the results. UTF-16 code units. */
+  outputLength: number
 }
 
 /** What came of one item: texts, or why there are none. */
@@ -23,15 +32,16 @@ const lengthBytes = 4
 const none = 0xffff_ffff
 
 /** Returns the frame of a request. */
-export function writeRequest({ task, content, items }: RenderRequest): Buffer {
-  return frameOf(tasks.indexOf(task), [content, ...items])
+export function writeRequest({ task, content, items, limits }: RenderRequest): Buffer {
+  return frameOf(tasks.indexOf(task), [Buffer.from(JSON.stringify(limits)), content, ...items])
 }
 
 /** Reads a request without its length. */
 export function readRequest(body: Buffer): RenderRequest {
-  const [content = noBytes, ...items] = partsOf(body)
+  const [limits, content = noBytes, ...items] = partsOf(body)
   return {
     task: tasks[body[0] ?? 0] ?? 'render',
+    limits: JSON.parse((limits ?? noBytes).toString('utf8')),
     content: content ?? noBytes,
     items: items.map((item) => item ?? noBytes),
   }
@@ -48,8 +58,17 @@ export function writeResult(result: RenderResult): Buffer {
   )
 }
 
-/** Reads a result without its length. */
-export function readResult(body: Buffer): RenderResult {
+/** The kind of a frame in place of a result: a limit of the request was reached, and no result follows. */
+const endKind = 2
+
+/** Returns the frame that ends the results of a request before the last item. */
+export function writeEnd(): Buffer {
+  return frameOf(endKind, [])
+}
+
+/** Reads a result without its length. Null: the limits of the request leave the items from here on. */
+export function readResult(body: Buffer): RenderResult | null {
+  if (body[0] === endKind) return null
   const texts = partsOf(body).map((part) => part?.toString('utf8') ?? null)
   return body[0] === 1 ? { ok: true, texts } : { ok: false, reason: texts[0] ?? '' }
 }

@@ -1,3 +1,5 @@
+import type { RenderResult } from './frames.ts'
+
 /*
  * The limits of rendering. Templates come from outside: each limit is looked at before the work that it bounds.
  */
@@ -13,7 +15,7 @@ export const renderingLimits = {
   tags: 10_000,
   /** Of rendered HTML and of rendered text, each. UTF-16 code units. */
   outputLength: 524_288,
-  /** Of all texts that one request to a process renders: for up to 100 people. UTF-16 code units. */
+  /** Of all texts that one request to a process renders, but for its first person. UTF-16 code units. */
   batchOutputLength: 33_554_432,
   /** Of a rendered subject: RFC 5322 §2.1.1. Octets in UTF-8. */
   subjectOctets: 998,
@@ -38,3 +40,8 @@ export const renderingLimits = {
   /** Of a message to people who are told of a fault. Characters. */
   reasonLength: 300,
 } as const
+
+/** Returns the length of the texts of a result. UTF-16 code units. */
+export function lengthOfTexts(result: RenderResult): number {
+  return result.ok ? result.texts.reduce((sum, text) => sum + (text?.length ?? 0), 0) : 0
+}

@@ -1,5 +1,6 @@
 import { createSemaphore } from '../lib/semaphore.ts'
-import type { RenderRequest, RenderResult } from './frames.ts'
+import type { BatchLimits, RenderRequest, RenderResult } from './frames.ts'
+import { lengthOfTexts } from './limits.ts'
 import type { RenderProcess, startRenderProcess } from './render-process.ts'
 
 export type ProcessPoolOptions = {
@@ -9,8 +10,6 @@ export type ProcessPoolOptions = {
   heapMebibytes: number
   /** Time limit for one item. Milliseconds. */
   itemLimitMs: number
-  /** Time limit for the items of one request, from when the first one begins. Milliseconds. */
-  batchLimitMs: number
   /** Starts a process. */
   start: typeof startRenderProcess
 }
@@ -18,8 +17,9 @@ export type ProcessPoolOptions = {
 /** Rendering processes, started when they are needed and kept. */
 export type ProcessPool = {
   /**
-   * Returns one result for each item, in order. An item that takes too long, or that ends its process twice, fails
-   * alone: the others are done in a new process. Rejects when no process starts, and after `stop`.
+   * Returns one result for each of the first items, in order: for all, or as many as the limits of the request allow,
+   * and for one at least. An item that takes too long, or that ends its process twice, fails alone: the others are done
+   * in a new process. Rejects when no process starts, and after `stop`.
    *
    * @param limitMs Time limit for one item. Default: that of the pool.
    */
@@ -32,7 +32,7 @@ export type ProcessPool = {
 const startLimitMs = 20_000
 
 export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
-  const { processes, heapMebibytes, itemLimitMs, batchLimitMs, start } = options
+  const { processes, heapMebibytes, itemLimitMs, start } = options
   const permits = createSemaphore(processes)
   const idle: RenderProcess[] = []
   const running = new Set<RenderProcess>()
@@ -57,26 +57,33 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
     const result = await work(process)
     running.delete(process)
     if (isStopped) throw stopped()
-    if (result.end === 'complete') idle.push(process)
+    if (result.end === 'complete' || result.end === 'limited') idle.push(process)
     return result
   }
 
   async function runAll(request: RenderRequest, limitMs: number): Promise<RenderResult[]> {
-    const { items } = request
+    const { items, limits } = request
     const results: RenderResult[] = []
-    const deadline = performance.now() + batchLimitMs
+    let left = limits
+    let deadline = Number.POSITIVE_INFINITY
     /** The item during which a process ended, which is not always the fault of the item. */
     let suspect = -1
-    while (results.length < items.length && performance.now() < deadline) {
-      const left = { ...request, items: items.slice(results.length) }
-      const { results: more, end } = await withProcess((process) => process.run(left, limitMs))
+    // The first item gets a result, however long it takes until a process has one: else callers would ask for it for ever.
+    while (results.length < items.length && (results.length === 0 || hasRoom(left))) {
+      const { results: more, end } = await withProcess((process) => {
+        deadline = Math.min(deadline, performance.now() + limits.timeMs)
+        return process.run({ ...request, items: items.slice(results.length), limits: left }, limitMs)
+      })
       results.push(...more)
+      if (end === 'limited') break
       if (end === 'late') results.push({ ok: false, reason: `Rendering takes longer than ${limitMs / 1000} s.` })
-      if (end !== 'ended') continue
-      if (suspect === results.length) results.push({ ok: false, reason: 'Rendering takes too much memory.' })
-      else suspect = results.length
+      if (end === 'ended') {
+        if (suspect === results.length) results.push({ ok: false, reason: 'Rendering takes too much memory.' })
+        else suspect = results.length
+      }
+      const outputLength = limits.outputLength - results.reduce((sum, result) => sum + lengthOfTexts(result), 0)
+      left = { timeMs: deadline - performance.now(), outputLength }
     }
-    while (results.length < items.length) results.push({ ok: false, reason: tooLate })
     return results
   }
 
@@ -98,7 +105,9 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
   }
 }
 
-const tooLate = 'Not rendered: the template took too long for the people before in its batch.'
+function hasRoom({ timeMs, outputLength }: BatchLimits): boolean {
+  return timeMs > 0 && outputLength > 0
+}
 
 function stopped(): Error {
   return new Error('The renderer was stopped.')

@@ -4,8 +4,11 @@ import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createFrameReader, type RenderRequest, type RenderResult, readResult, writeRequest } from './frames.ts'
 
-/** How a run ended: all items are done, the next item took too long, or the process ended during it. */
-export type RunEnd = 'complete' | 'late' | 'ended'
+/**
+ * How a run ended: all items are done, a limit of the request was reached before the next one, the next one took too
+ * long, or the process ended during it.
+ */
+export type RunEnd = 'complete' | 'limited' | 'late' | 'ended'
 
 /** A process that renders, and nothing else. */
 export type RenderProcess = {
@@ -13,8 +16,8 @@ export type RenderProcess = {
   /** The options of Node that it runs with. */
   flags: readonly string[]
   /**
-   * Works on the items of a request. Returns the results up to the end of the run, in order. After any end but
-   * `complete` the process is gone. One run at a time.
+   * Works on the items of a request. Returns the results up to the end of the run, in order. After `late` and `ended`
+   * the process is gone. One run at a time.
    */
   run(request: RenderRequest, itemLimitMs: number): Promise<{ results: RenderResult[]; end: RunEnd }>
   /** Returns true until the process has ended. */
@@ -96,7 +99,9 @@ export async function startRenderProcess(options: RenderProcessOptions): Promise
       }
       listener = {
         onFrame(body) {
-          results.push(readResult(body))
+          const result = readResult(body)
+          if (result === null) return settle('limited')
+          results.push(result)
           progress = performance.now()
           if (results.length === count) settle('complete')
         },

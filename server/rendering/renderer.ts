@@ -1,8 +1,8 @@
 import type { MessageCheckCode } from './check-message.ts'
-import type { RenderResult } from './frames.ts'
+import type { BatchLimits, RenderResult } from './frames.ts'
 import { renderingLimits } from './limits.ts'
 import type { CompiledMjml } from './mjml.ts'
-import { createProcessPool, type ProcessPool } from './process-pool.ts'
+import { createProcessPool } from './process-pool.ts'
 import { startRenderProcess } from './render-process.ts'
 
 /** What is written once for all recipients: Liquid in each part. At least one of `html` and `text`. */
@@ -24,6 +24,15 @@ export type Renderer = {
    * no process could be started, and after the renderer was disposed of.
    */
   render(content: TemplateContent, people: readonly Variables[]): Promise<Rendering[]>
+  /**
+   * As `render`, for as many of the first people as one request to a process and `limits` allow, and for one at least.
+   * Returns their renderings only: nothing was tried for the others.
+   */
+  renderFirst(
+    content: TemplateContent,
+    people: readonly Variables[],
+    limits?: Partial<BatchLimits>,
+  ): Promise<Rendering[]>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -53,7 +62,7 @@ export type RendererOptions = {
   personLimitMs?: number
   /** People in one request to a process. Another account may have the next request. Default: 100. */
   peopleAtOnce?: number
-  /** Time limit for one such request: those not rendered by then fail. Milliseconds. Default: 20,000. */
+  /** Time limit for one such request: the next request begins with those not rendered by then. Milliseconds. Default: 20,000. */
   batchLimitMs?: number
   /** Time limit for compiling MJML, with the loading of the compiler. Milliseconds. Default: 5,000. */
   mjmlLimitMs?: number
@@ -72,37 +81,75 @@ export function createRenderer(options: RendererOptions = {}): TemplateRenderer 
   const { processes = 1, heapMebibytes = 128, peopleAtOnce = 100, batchLimitMs = 20_000 } = options
   const { start = startRenderProcess, mjmlLimitMs = renderingLimits.mjmlMs } = options
   const itemLimitMs = options.personLimitMs ?? personLimitMs
-  const pool = createProcessPool({ processes, heapMebibytes, itemLimitMs, batchLimitMs, start })
+  const pool = createProcessPool({ processes, heapMebibytes, itemLimitMs, start })
+  const usualLimits = { timeMs: batchLimitMs, outputLength: renderingLimits.batchOutputLength }
+
+  /** Returns as many of the first people as one request takes, as JSON; a string: what is wrong with it. */
+  function requestOf(people: readonly Variables[]): (Buffer | string)[] {
+    const request: (Buffer | string)[] = []
+    let bytes = 0
+    for (const person of people) {
+      if (request.length === peopleAtOnce || bytes >= batchVariableBytes) break
+      const variables = jsonOf(person)
+      request.push(variables)
+      bytes += variables.length
+    }
+    return request
+  }
+
+  /** Renders for the first of the people in a request, and for one at least. */
+  async function renderRequest(
+    content: Buffer,
+    request: readonly (Buffer | string)[],
+    limits: BatchLimits,
+  ): Promise<Rendering[]> {
+    const items = request.filter((one) => typeof one !== 'string')
+    const results = await pool.run({ task: 'render', content, items, limits })
+    const renderings: Rendering[] = []
+    for (const one of request) {
+      const result = typeof one === 'string' ? { ok: false as const, reason: one } : results.shift()
+      if (result === undefined) break
+      renderings.push(renderingOf(result))
+    }
+    return renderings
+  }
+
   return {
     async render(content, people) {
-      const json = Buffer.from(JSON.stringify(contentOf(content)))
+      const json = jsonOfContent(content)
       const renderings: Rendering[] = new Array(people.length)
       let next = 0
       const work = async () => {
         while (next < people.length) {
-          const items: { index: number; variables: Buffer }[] = []
-          let bytes = 0
-          while (next < people.length && items.length < peopleAtOnce && bytes < batchVariableBytes) {
-            const index = next++
-            const variables = jsonOf(people[index] ?? {})
-            if (typeof variables === 'string') renderings[index] = { status: 'failed', reason: variables }
-            else items.push({ index, variables })
-            bytes += variables.length
+          let index = next
+          let request = requestOf(people.slice(index, index + peopleAtOnce))
+          next += request.length
+          while (request.length > 0) {
+            const some = await renderRequest(json, request, usualLimits)
+            for (const one of some) renderings[index++] = one
+            request = request.slice(some.length)
           }
-          await renderBatch(pool, { content: json, items, renderings })
         }
       }
       await Promise.all(Array.from({ length: processes }, work))
       return renderings
     },
+    async renderFirst(content, people, limits) {
+      return renderRequest(jsonOfContent(content), requestOf(people), { ...usualLimits, ...limits })
+    },
     async faultOf(content) {
-      const json = Buffer.from(JSON.stringify(contentOf(content)))
-      const [result] = await pool.run({ task: 'compile', content: json, items: [nothing] })
+      const [result] = await pool.run({
+        task: 'compile',
+        content: jsonOfContent(content),
+        items: [nothing],
+        limits: usualLimits,
+      })
       return result?.ok === false ? result.reason : null
     },
     async compileMjml(mjml) {
       const item = Buffer.from(JSON.stringify(mjml.slice(0, renderingLimits.sourceLength + 1)))
-      const [result] = await pool.run({ task: 'mjml', content: nothing, items: [item] }, mjmlLimitMs)
+      const request = { task: 'mjml', content: nothing, items: [item], limits: usualLimits } as const
+      const [result] = await pool.run(request, mjmlLimitMs)
       if (result?.ok !== true) return { html: null, faults: [{ line: null, message: notCompiled(result?.reason) }] }
       const [html = null, faults = null] = result.texts
       return html === null ? { html, faults: JSON.parse(faults ?? '[]') } : { html, faults: null }
@@ -112,6 +159,7 @@ export function createRenderer(options: RendererOptions = {}): TemplateRenderer 
         task: 'check',
         content: nothing,
         items: [Buffer.from(JSON.stringify({ html, text }))],
+        limits: usualLimits,
       })
       return result?.ok === true ? JSON.parse(result.texts[0] ?? '[]') : []
     },
@@ -126,16 +174,6 @@ function notCompiled(reason = 'Rendering ended.'): string {
   return `${reason.replace(/^Rendering/, 'Compiling the MJML').replace(/\.$/, '')}: write less of it.`
 }
 
-type Batch = { content: Buffer; items: readonly { index: number; variables: Buffer }[]; renderings: Rendering[] }
-
-async function renderBatch(pool: ProcessPool, { content, items, renderings }: Batch): Promise<void> {
-  const results = await pool.run({ task: 'render', content, items: items.map(({ variables }) => variables) })
-  for (const [position, { index }] of items.entries()) {
-    const result = results[position]
-    if (result !== undefined) renderings[index] = renderingOf(result)
-  }
-}
-
 function renderingOf(result: RenderResult): Rendering {
   if (!result.ok) return { status: 'failed', reason: result.reason }
   const [subject = '', html = null, text = null] = result.texts
@@ -143,10 +181,11 @@ function renderingOf(result: RenderResult): Rendering {
 }
 
 /** In one order, so that equal contents have the same JSON. What is too long for any template is cut. */
-function contentOf({ subject, preheader, html, text }: TemplateContent): TemplateContent {
+function jsonOfContent({ subject, preheader, html, text }: TemplateContent): Buffer {
   const cut = (value: string) => value.slice(0, 2 * renderingLimits.sourceLength)
   const cutOrNull = (value: string | null) => (value === null ? null : cut(value))
-  return { subject: cut(subject), preheader: cutOrNull(preheader), html: cutOrNull(html), text: cutOrNull(text) }
+  const parts = { subject: cut(subject), preheader: cutOrNull(preheader), html: cutOrNull(html), text: cutOrNull(text) }
+  return Buffer.from(JSON.stringify(parts))
 }
 
 /** Returns variables as JSON in UTF-8; a string: what is wrong with them. */

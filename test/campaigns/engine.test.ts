@@ -266,9 +266,9 @@ test('pausing between rendering and writing keeps the batch from being written',
     ...world.means,
     renderer: {
       ...world.means.renderer,
-      async render(content, people) {
+      async renderFirst(content, people, limits) {
         await world.campaigns.pause(world.db, world.live, id)
-        return world.means.renderer.render(content, people)
+        return world.means.renderer.renderFirst(content, people, limits)
       },
     },
   })

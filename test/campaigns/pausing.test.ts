@@ -39,8 +39,8 @@ test('pausing and resuming while a batch is rendered loses nobody, also not the 
     ...world.means,
     renderer: {
       ...world.means.renderer,
-      async render(content, people) {
-        const rendered = await world.means.renderer.render(content, people)
+      async renderFirst(content, people, limits) {
+        const rendered = await world.means.renderer.renderFirst(content, people, limits)
         // The first has left, so that the second, the last who was handled, is the first to come back.
         const { db } = world
         const left = db.updateTable('email_recipients').set({ status: 'accepted' })

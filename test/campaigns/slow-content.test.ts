@@ -8,11 +8,13 @@ const nothing = async () => undefined
 
 /** Renders at once, and tells `before` for how many people. */
 function rendererThat(before: (people: number) => Promise<void>): TemplateRenderer {
+  const render: TemplateRenderer['render'] = async (_content, people) => {
+    await before(people.length)
+    return people.map(() => ({ status: 'rendered', rendered: { subject: 'Spring', html: null, text: 'Spring.' } }))
+  }
   return {
-    async render(_content, people) {
-      await before(people.length)
-      return people.map(() => ({ status: 'rendered', rendered: { subject: 'Spring', html: null, text: 'Spring.' } }))
-    },
+    render,
+    renderFirst: render,
     faultOf: async () => null,
     check: async () => [],
     compileMjml: async () => ({ html: '', faults: null }),

@@ -100,9 +100,9 @@ describe('outside of its window', () => {
       ...world.means,
       renderer: {
         ...world.means.renderer,
-        async render(content, people) {
+        async renderFirst(content, people, limits) {
           await world.time.set(new Date('2026-03-28T17:00:00.000Z'))
-          return world.means.renderer.render(content, people)
+          return world.means.renderer.renderFirst(content, people, limits)
         },
       },
     })

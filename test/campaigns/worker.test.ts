@@ -66,11 +66,11 @@ test('a worker is silent while a turn stands still, not while one turn follows a
   let turns = 0
   const gated: Renderer = {
     ...renderer,
-    async render(content, people) {
+    async renderFirst(content, people, limits) {
       const turn = turns++
       begun[turn]?.resolve()
       await goOn[turn]?.promise
-      return renderer.render(content, people)
+      return renderer.renderFirst(content, people, limits)
     },
   }
   const started = startCampaignWorker({

@@ -86,15 +86,40 @@ test('rendering processes that ended while they were idle are replaced', async (
   expect(started.length).toBe(2)
 })
 
-test('rendering processes leave the rest of a batch alone whose time is up', async () => {
-  const stop = ({ pid }: RenderProcess) => void process.kill(pid, 'SIGSTOP')
-  const { renderer } = observed({ personLimitMs: 100, batchLimitMs: 150 }, stop)
+test.each([{ timeMs: 0 }, { outputLength: 0 }])(
+  'rendering processes try one person in a batch that has no room: %j',
+  async (limits) => {
+    const { renderer, started } = observed()
+    await using _ = renderer
+    expect((await renderer.renderFirst(content, people, limits)).length).toBe(1)
+    expect(await statuses(renderer)).toEqual(all)
+    expect(started.length).toBe(1)
+  },
+)
+
+test('rendering processes that end cost no batch its first person, however little time it has', async () => {
+  const { renderer } = observed({}, ({ pid }, index) => {
+    if (index === 0) process.kill(pid, 'SIGKILL')
+  })
   await using _ = renderer
-  const reasons = new Set(await statuses(renderer))
-  expect([...reasons]).toEqual([
-    'Rendering takes longer than 0.1 s.',
-    'Not rendered: the template took too long for the people before in its batch.',
+  const rendered = { subject: 'Hello', html: null, text: '0' }
+  expect(await renderer.renderFirst(content, people, { timeMs: 0 })).toEqual([{ status: 'rendered', rendered }])
+})
+
+test('rendering processes leave the rest of a batch alone whose time is up after a person who was too slow', async () => {
+  const stop = ({ pid }: RenderProcess) => void process.kill(pid, 'SIGSTOP')
+  const { renderer, started } = observed({ personLimitMs: 100 }, stop)
+  await using _ = renderer
+  expect(await renderer.renderFirst(content, people, { timeMs: 50 })).toEqual([
+    { status: 'failed', reason: 'Rendering takes longer than 0.1 s.' },
   ])
+  expect(started.length).toBe(1)
+})
+
+test('rendering processes get those whom the limits of a batch left in the next one, until everybody is rendered', async () => {
+  const { renderer } = observed({ batchLimitMs: 0 })
+  await using _ = renderer
+  expect(await statuses(renderer)).toEqual(all)
 })
 
 test('rendering processes end with the renderer, which then rejects', async () => {
