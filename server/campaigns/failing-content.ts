@@ -1,6 +1,6 @@
 import type { CampaignRow } from './queries.ts'
 
-/** When all of so many failed to be rendered, the campaign is paused. */
+/** When all of so many failed to be rendered, the campaign is paused, once. */
 const failuresThatPause = 100
 
 /**
@@ -30,11 +30,11 @@ export function addFailures(
 
 /**
  * Returns why a campaign is to be paused after a turn: its content, or that of variants, failed for the first 100 people
- * and more, and for all of them. Null: go on. For a variant it is paused once, by the turn in which the hundredth failed:
- * when it is resumed, it goes on with the others. choose-winner.ts refuses to send it to the rest.
+ * and more, and for all of them. Null: go on. It is paused once for each, by the turn in which the hundredth failed: when
+ * it is resumed, it goes on with the others. choose-winner.ts refuses to send a variant that failed for all to the rest.
  */
 export function reasonToPause(
-  before: Failures,
+  before: Failures & Pick<CampaignRow, 'failed_count'>,
   after: CampaignRow,
   outcomes: readonly RenderingOutcome[],
 ): string | null {
@@ -42,16 +42,20 @@ export function reasonToPause(
   if (lastFault == null) return null
   const isSomeRendered = after.ab_failed?.includes(null) ?? false
   const isSentToNobody = after.queued_count + after.handed_over_count === 0 && !isSomeRendered
-  if (isSentToNobody && after.failed_count >= failuresThatPause) {
+  if (isSentToNobody && isHundredth(before.failed_count, after.failed_count)) {
     return sentence('The content', after.failed_count, lastFault)
   }
   const reasons = (after.ab_test?.variants ?? []).flatMap(({ name }, number) => {
     const failed = after.ab_failed?.[number] ?? 0
-    if (failed < failuresThatPause || (before.ab_failed?.[number] ?? 0) >= failuresThatPause) return []
+    if (!isHundredth(before.ab_failed?.[number] ?? 0, failed)) return []
     const fault = outcomes.findLast((one) => one.variant === number && one.fault !== null)?.fault ?? lastFault
     return [sentence(`The content of the variant "${name}"`, failed, fault)]
   })
   return reasons.length === 0 ? null : reasons.join(' ')
+}
+
+function isHundredth(before: number, after: number): boolean {
+  return before < failuresThatPause && after >= failuresThatPause
 }
 
 function sentence(content: string, people: number, fault: string): string {

@@ -77,6 +77,16 @@ async function resumeToTheEnd(id: string): Promise<string[]> {
   }
 }
 
+test('content that fails for the first 100 people pauses the campaign once, which goes on with the others when it is resumed', async () => {
+  const audience = await world.addAudience(450)
+  const others = await world.addPeople(audience, 3)
+  await sql`UPDATE subscribers SET first_name = 'Bob' WHERE id = ANY(${others}::text[])`.execute(world.db)
+  const id = await start(audience, { subject: '{% if contact.firstName == "Bob" %}Hello{% endif %}' })
+  expect(await resumeToTheEnd(id)).toEqual([expect.stringMatching(/^The content could .* any of the first \d+ people\./)])
+  expect(await get(id)).toMatchObject({ status: 'completed', statusReason: null })
+  expect(await world.statuses()).toEqual({ failed: 450, handed_over: 3 })
+})
+
 test('each variant that fails for its first 100 people pauses the campaign once, which goes on with the others when it is resumed', async () => {
   const variants = [{ name: 'Good' }, { name: 'Bad', subject: emptyForAll }, { name: 'Worse', subject: emptyForAll }]
   const id = await start(await world.addAudience(900), { abTest: { ...byHand, share: 100, variants } })
