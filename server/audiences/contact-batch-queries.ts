@@ -137,11 +137,13 @@ export async function updatePeople(
   await updateMany(trx, { accountId, ids: plainArray(people.map(({ id }) => id)), ...columns, at })
 }
 
-type ContactColumns = { accountId: string; audienceId: string; ids: string; statuses: string; at: Date }
+type ContactColumns = { accountId: string; audienceId: string; ids: string; statuses: string }
 
 const insertMany = prepare<ContactColumns, { subscriber_id: string }>({ name: 'insert_contacts_of_batch' })`
   INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
-  SELECT ${'audienceId'}, id, ${'accountId'}, status, ${'at'}::timestamptz, ${'at'}::timestamptz
+  -- PostgreSQL's time, as in contact-queries.ts.
+  SELECT ${'audienceId'}, id, ${'accountId'}, status, date_trunc('milliseconds', pgboss.job_now()),
+    date_trunc('milliseconds', pgboss.job_now())
   FROM unnest(${'ids'}::text[], ${'statuses'}::text[]) AS c (id, status)
   ORDER BY id COLLATE "C"
   ON CONFLICT (audience_id, subscriber_id) DO NOTHING
@@ -153,11 +155,10 @@ export async function insertContacts(
   trx: Trx,
   scope: { accountId: string; audienceId: string },
   contacts: readonly { id: string; status: SubscriptionStatus }[],
-  at: Date,
 ): Promise<Set<string>> {
   const ids = plainArray(contacts.map(({ id }) => id))
   const statuses = plainArray(contacts.map(({ status }) => status))
-  const rows = await insertMany(trx, { ...scope, ids, statuses, at })
+  const rows = await insertMany(trx, { ...scope, ids, statuses })
   return new Set(rows.map((row) => row.subscriber_id))
 }
 

@@ -115,7 +115,7 @@ export async function addContacts(
   const statusOf = (person: MergedRow): SubscriptionStatus =>
     known(person).status === 'unsubscribed' ? 'unsubscribed' : (person.status ?? usualStatus)
   const contacts = kept.map((person) => ({ id: known(person).id, status: statusOf(person) }))
-  const created = await insertContacts(trx, list, contacts, at)
+  const created = await insertContacts(trx, list, contacts)
   const leaving =
     conflict === 'skip'
       ? []

@@ -35,6 +35,7 @@ export type NewContact = {
   lastName: string | null
   /** The values of a new person. */
   properties: Properties
+  /** When a new person was created. */
   at: Date
 }
 
@@ -46,6 +47,7 @@ export type ContactAddition =
       isNewPerson: boolean
       /** Of the contact. */
       status: SubscriptionStatus
+      createdAt: Date
       audience: { name: string; doubleOptIn: DoubleOptIn | null }
     }
   | { outcome: 'no audience' }
@@ -53,7 +55,11 @@ export type ContactAddition =
 
 export type ContactPerson = Pick<Person, 'id' | 'email' | 'first_name' | 'last_name' | 'status' | 'properties'>
 
-type AddedRow = ContactPerson & { is_new: boolean; contact_status: SubscriptionStatus | null }
+type AddedRow = ContactPerson & {
+  is_new: boolean
+  contact_status: SubscriptionStatus | null
+  contact_created_at: Date | null
+}
 type AdditionRow = { audience_name: string; double_opt_in: DoubleOptIn | null } & (AddedRow | { id: null })
 
 type InsertedContact = Omit<NewContact, 'properties'> & { emailKey: string; properties: string }
@@ -79,13 +85,14 @@ const insertPersonAndContact = prepare<InsertedContact, AdditionRow>({ name: 'in
     INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
     SELECT audience.id, person.id, ${'accountId'},
       CASE WHEN person.status = 'active' AND audience.double_opt_in IS NOT NULL THEN 'pending' ELSE person.status END,
-      ${'at'}::timestamptz, ${'at'}::timestamptz
+      -- PostgreSQL's time: a campaign compares it with when its list was begun, whichever processes did both.
+      date_trunc('milliseconds', pgboss.job_now()), date_trunc('milliseconds', pgboss.job_now())
     FROM audience, person
     ON CONFLICT (audience_id, subscriber_id) DO NOTHING
-    RETURNING status
+    RETURNING status, created_at
   )
   SELECT person.*, audience.name AS audience_name, audience.double_opt_in,
-    (SELECT status FROM contact) AS contact_status
+    (SELECT status FROM contact) AS contact_status, (SELECT created_at FROM contact) AS contact_created_at
   FROM audience LEFT JOIN person ON true
 `
 
@@ -103,9 +110,16 @@ export async function addContact(trx: Trx, contact: NewContact): Promise<Contact
     const [row] = await insertPersonAndContact(trx, params)
     if (row === undefined) return { outcome: 'no audience' }
     if (row.id !== null) {
-      const { is_new: isNewPerson, contact_status: status, audience_name: name, double_opt_in, ...person } = row
-      if (status === null) return { outcome: 'on the list already', person }
-      return { outcome: 'added', person, isNewPerson, status, audience: { name, doubleOptIn: double_opt_in } }
+      const {
+        is_new: isNewPerson,
+        contact_status: status,
+        contact_created_at: createdAt,
+        audience_name: name,
+        double_opt_in: doubleOptIn,
+        ...person
+      } = row
+      if (status === null || createdAt === null) return { outcome: 'on the list already', person }
+      return { outcome: 'added', person, isNewPerson, status, createdAt, audience: { name, doubleOptIn } }
     }
     // Another transaction has added the person since the statement started: the next statement sees them.
   }

@@ -113,7 +113,7 @@ export function createContactService(dependencies: BatchMeans): ContactService {
           throw new DomainError('conflict', `"${email}" is on the list already, as the contact "${person.id}".`)
         }
         const { id } = person
-        const { status, audience } = added
+        const { status, audience, createdAt } = added
         const created: NewEvent = {
           type: 'contact.created',
           data: { subscriberId: id, audienceId, email: person.email, status },
@@ -125,7 +125,7 @@ export function createContactService(dependencies: BatchMeans): ContactService {
           asked = await confirmations.ask(trx, scope, { audience: asking, people: [person], isBulk: false })
           await markAsked(trx, { accountId, audienceId }, asked, at)
         }
-        const dates = { confirmation_sent_at: asked.has(id) ? at : null, created_at: at, updated_at: at }
+        const dates = { confirmation_sent_at: asked.has(id) ? at : null, created_at: createdAt, updated_at: createdAt }
         const row = { ...person, status, audience_id: audienceId, subscriber_id: id, ...dates }
         return toContact(row, await propertiesShower(trx, accountId, [row]))
       })

@@ -4,7 +4,7 @@ import type { Trx } from '../database/connection.ts'
 import { isTimedOut, limitStatements } from '../database/statement-timeout.ts'
 import { storeCampaignLinks } from '../statistics/campaign-links.ts'
 import { findProperties } from '../subscribers/properties.ts'
-import { latenessOf, listRecipients, zonesOfNext } from './engine-queries.ts'
+import { databaseMs, latenessOf, listRecipients, zonesOfNext } from './engine-queries.ts'
 import { linksIn } from './links.ts'
 import { sendTimesOf } from './local-times.ts'
 import { type CampaignRow, updateCampaign } from './queries.ts'
@@ -84,8 +84,7 @@ async function step(
   claimed: CampaignRow,
   { limit, timeoutMs }: { limit: number; timeoutMs: number | null },
 ): Promise<TurnResult | null> {
-  const { db, clock } = means
-  return withLocked(db, claimed, async (trx, row): Promise<TurnResult | null> => {
+  return withLocked(means.db, claimed, async (trx, row): Promise<TurnResult | null> => {
     // Started by another worker, or canceled.
     if (row.status !== 'scheduled') return rest(trx, row, soonMs)
     const skip = (reason: string) => stopFor(trx, means, { row, move: 'skip', reason })
@@ -98,7 +97,8 @@ async function step(
     if (!(await isAudience(trx, row.account_id, row.audience_id))) {
       return skip('The audience was deleted before the campaign started.')
     }
-    const listedAt = row.listed_at ?? clock.now()
+    // By the clock that contacts are created by, so that whoever was in the audience before is listed.
+    const listedAt = row.listed_at ?? new Date(await databaseMs(trx))
     const condition = await conditionOf(trx, row, listedAt)
     if (typeof condition === 'string') return skip(condition)
     const next = { ...row, listed_at: listedAt }

@@ -121,7 +121,7 @@ test('changing a contact by name changes the person everywhere, and its status o
   world.moveClock(1_000)
   const changed = await contacts.update(db, live(account), key, { firstName: 'Augusta', status: 'unsubscribed' })
   expect(changed).toMatchObject({ firstName: 'Augusta', status: 'unsubscribed', createdAt: contact.createdAt })
-  expect(changed.updatedAt > contact.updatedAt).toBe(true)
+  expect(changed.updatedAt).toBe(world.clock.now().toISOString())
   expect(await emitted()).toEqual([
     ['contact.updated', { subscriberId, audienceId, email, changes: ['firstName', 'status'] }],
     ['contact.updated', { subscriberId, audienceId: other.id, email, changes: ['firstName'] }],
@@ -204,14 +204,15 @@ test('the list of contacts is newest first and can be limited to a status', asyn
 })
 
 test('the audiences of a person are listed with their names, newest audiences first, page by page', async () => {
-  const { db, account, audiences, contacts, clock } = world
+  const { db, account, audiences, contacts } = world
   const { contact, key } = await add()
   const { subscriberId } = key
   await add()
   const others: string[] = []
+  const times: string[] = []
   for (const name of ['Offers', 'Events']) {
     const { id } = await audiences.create(db, live(account), { name })
-    await contacts.add(db, live(account), id, { email: contact.email })
+    times.unshift((await contacts.add(db, live(account), id, { email: contact.email })).createdAt)
     others.unshift(id)
   }
   await contacts.update(db, live(account), key, { status: 'unsubscribed' })
@@ -221,7 +222,7 @@ test('the audiences of a person are listed with their names, newest audiences fi
     [others[1], 'Offers', 'active'],
     [audienceId, 'News', 'unsubscribed'],
   ])
-  expect(data[0]).toMatchObject({ createdAt: clock.now().toISOString(), updatedAt: clock.now().toISOString() })
+  expect(data[0]).toMatchObject({ createdAt: times[0], updatedAt: times[0] })
   expect(nextCursor).toBe(null)
 
   const first = await contacts.listOfSubscriber(db, account, subscriberId, { limit: 2 })

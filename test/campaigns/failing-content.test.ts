@@ -82,7 +82,9 @@ test('content that fails for the first 100 people pauses the campaign once, whic
   const others = await world.addPeople(audience, 3)
   await sql`UPDATE subscribers SET first_name = 'Bob' WHERE id = ANY(${others}::text[])`.execute(world.db)
   const id = await start(audience, { subject: '{% if contact.firstName == "Bob" %}Hello{% endif %}' })
-  expect(await resumeToTheEnd(id)).toEqual([expect.stringMatching(/^The content could .* any of the first \d+ people\./)])
+  expect(await resumeToTheEnd(id)).toEqual([
+    expect.stringMatching(/^The content could .* any of the first \d+ people\./),
+  ])
   expect(await get(id)).toMatchObject({ status: 'completed', statusReason: null })
   expect(await world.statuses()).toEqual({ failed: 450, handed_over: 3 })
 })
