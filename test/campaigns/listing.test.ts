@@ -29,3 +29,16 @@ test('whoever was added before a campaign was sent gets it, whatever the clocks 
   await world.turn(behind)
   expect(await get(id)).toMatchObject({ status: 'sending', recipients: 2 })
 })
+
+test('whoever joins between two steps of listing is not listed', async () => {
+  const audience = await world.addAudience(3)
+  const id = await world.draft(audience)
+  await world.start(id)
+  const take = createEngine({ ...world.means, bulkPause: { over: () => Promise.resolve(), atOnce: () => 2 } })
+  await world.turn(take)
+  expect(await get(id)).toMatchObject({ status: 'scheduled', recipients: 2 })
+  await world.time.advance(1)
+  await world.addPeople(audience, 3)
+  while ((await get(id)).status === 'scheduled') await world.turn(take)
+  expect(await get(id)).toMatchObject({ status: 'sending', recipients: 3 })
+})
