@@ -99,14 +99,15 @@ async function step(
     }
     // By the clock that contacts are created by, so that whoever was in the audience before is listed.
     const listedAt = row.listed_at ?? new Date(await databaseMs(trx))
-    const condition = await conditionOf(trx, row, listedAt)
-    if (typeof condition === 'string') return skip(condition)
+    const whom = await conditionOf(trx, row, listedAt)
+    if (typeof whom === 'string') return skip(whom)
     const next = { ...row, listed_at: listedAt }
     if (timeoutMs !== null) await limitStatements(trx, timeoutMs)
     const times = await timesOfNext(trx, row, limit)
-    const { last, count, looked, inTest } = await listRecipients(trx, next, { limit, condition, times })
+    const { last, count, looked, inTest } = await listRecipients(trx, next, { limit, condition: whom.condition, times })
     const listed = {
       listed_at: listedAt,
+      listed_segments: whom.segments,
       listed_to: last ?? row.listed_to,
       recipient_count: row.recipient_count + count,
       ...(row.ab_test && { ab_people: inTest.map((more, number) => (row.ab_people?.[number] ?? 0) + more) }),
@@ -136,7 +137,13 @@ async function start(
   { row, listed }: { row: CampaignRow; listed: Partial<CampaignRow> },
 ): Promise<TurnResult> {
   const at = clock.now()
-  await updateCampaign(trx, keyOf(row), { ...listed, status: 'sending', started_at: at, updated_at: at })
+  await updateCampaign(trx, keyOf(row), {
+    ...listed,
+    listed_segments: null,
+    status: 'sending',
+    started_at: at,
+    updated_at: at,
+  })
   if (row.track_clicks) {
     const { own, variants } = await contentsOf(trx, row)
     const htmls = (variants.length === 0 ? [own] : variants).map(({ html }) => html ?? '')

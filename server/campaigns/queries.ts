@@ -93,7 +93,7 @@ export async function updateCampaign(
   { accountId, id }: CampaignKey,
   change: Partial<CampaignRow>,
 ): Promise<CampaignRow> {
-  const { metadata, variables, constants, send_window: window, ab_test: test, ...columns } = change
+  const { metadata, variables, constants, send_window: window, ab_test: test, listed_segments, ...columns } = change
   return trx
     .updateTable('campaigns')
     .set({
@@ -103,6 +103,7 @@ export async function updateCampaign(
       ...(constants !== undefined && { constants: constants && JSON.stringify(constants) }),
       ...(window !== undefined && { send_window: window && JSON.stringify(window) }),
       ...(test !== undefined && { ab_test: test && JSON.stringify(test) }),
+      ...(listed_segments !== undefined && { listed_segments: listed_segments && JSON.stringify(listed_segments) }),
     })
     .where('account_id', '=', accountId)
     .where('id', '=', id)

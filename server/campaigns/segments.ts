@@ -1,6 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
-import { holdSegments, missingSegments, segmentConditions } from '../segments/segment-conditions.ts'
+import {
+  conditionOfSegments,
+  holdSegments,
+  missingSegments,
+  segmentConditions,
+  segmentsOf,
+} from '../segments/segment-conditions.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
@@ -44,18 +50,20 @@ function refuseMissing(
 
 /**
  * Returns the condition for the people whom a campaign goes to, over the aliases `c` (`contacts`) and `s` (their row of
- * `subscribers`); as text, why there is none, for people.
+ * `subscribers`), with the segments that it was made of: those of the first step, which later ones find in the campaign.
+ * As text, why there is none, for people.
  *
  * @param at When the list of recipients was begun.
  */
 export async function conditionOf(
   trx: Trx,
-  { account_id: accountId, audience_id: audienceId, segment_ids: ids }: CampaignRow,
+  { account_id: accountId, audience_id: audienceId, segment_ids: ids, listed_segments: listed }: CampaignRow,
   at: Date,
-): Promise<RawBuilder<boolean> | string> {
-  if (ids.length === 0) return sql<boolean>`true`
+): Promise<{ condition: RawBuilder<boolean>; segments: CampaignRow['listed_segments'] } | string> {
+  if (ids.length === 0) return { condition: sql<boolean>`true`, segments: null }
   try {
-    return await segmentConditions(trx, accountId, { audienceId, ids, at })
+    const segments = listed ?? (await segmentsOf(trx, accountId, { audienceId, ids }))
+    return { condition: await conditionOfSegments(trx, accountId, { segments, at }), segments }
   } catch (error) {
     if (error instanceof DomainError) return `Its recipients could not be listed: ${error.message}`
     throw error

@@ -45,8 +45,23 @@ export async function holdSegments(
 export async function segmentConditions(
   handle: Handle,
   accountId: string,
-  { audienceId, ids: given, at = new Date() }: { audienceId: string; ids: readonly string[]; at?: Date },
+  { audienceId, ids, at = new Date() }: { audienceId: string; ids: readonly string[]; at?: Date },
 ): Promise<RawBuilder<boolean>> {
+  return conditionOfSegments(handle, accountId, {
+    segments: await segmentsOf(handle, accountId, { audienceId, ids }),
+    at,
+  })
+}
+
+/** A segment, or what it was. */
+export type NamedConditions = Pick<SegmentRow, 'id' | 'name' | 'conditions'>
+
+/** Returns segments of an audience. Throws `segment_invalid` when one is not there or of another audience. */
+export async function segmentsOf(
+  handle: Handle,
+  accountId: string,
+  { audienceId, ids: given }: { audienceId: string; ids: readonly string[] },
+): Promise<NamedConditions[]> {
   const ids = [...new Set(given)]
   const found = await findSegmentsOf(handle, accountId, { audienceId, ids })
   const missing = ids.find((id) => !found.some((segment) => segment.id === id))
@@ -54,9 +69,18 @@ export async function segmentConditions(
     const message = `There is no segment with the id "${missing}" in the audience "${audienceId}".`
     throw new DomainError('segment_invalid', message)
   }
-  if (found.length === 0) throw new RangeError('at least one segment is needed')
+  return found.map(({ id, name, conditions }) => ({ id, name, conditions }))
+}
+
+/** Like `segmentConditions`, of segments that were read before. */
+export async function conditionOfSegments(
+  handle: Handle,
+  accountId: string,
+  { segments, at }: { segments: readonly NamedConditions[]; at: Date },
+): Promise<RawBuilder<boolean>> {
+  if (segments.length === 0) throw new RangeError('at least one segment is needed')
   const options = { accountId, at, ...(await namedBy(handle, accountId)) }
-  const parts = found.map((segment) => compileStored(segment, options))
+  const parts = segments.map((segment) => compileStored(segment, options))
   return sql`(${sql.join(parts, sql` OR `)})`
 }
 
@@ -81,7 +105,7 @@ export async function givenCondition(
   return compileCondition(conditions, { accountId, at, ...named })
 }
 
-function compileStored({ id, name, conditions }: SegmentRow, options: CompileOptions): RawBuilder<boolean> {
+function compileStored({ id, name, conditions }: NamedConditions, options: CompileOptions): RawBuilder<boolean> {
   const details = conditionFaults(conditions, options, 'conditions')
   if (details.length > 0) throw invalidSegment({ id, name, details })
   return compileCondition(conditions, options)

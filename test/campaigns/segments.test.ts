@@ -59,7 +59,7 @@ test('people of overlapping segments get one email each, and nobody else does', 
   expect(other).not.toBe(audience)
 })
 
-test('who is in a segment is decided when the recipients are listed, step by step, after a crash too', async () => {
+test('who is in a segment is decided when the recipients are listed, by the conditions of the first step, after a crash too', async () => {
   holdMonotonicClock()
   await world.addPeople(audience, 10_050, 'a.example')
   const segmentId = await segment(addressedBy('nobody'))
@@ -68,11 +68,14 @@ test('who is in a segment is decided when the recipients are listed, step by ste
   await world.segments.update(world.db, world.account, segmentId, { conditions: addressedBy('@a.example') })
   await world.turn()
   expect(await get(id)).toMatchObject({ status: 'scheduled', recipients: 10_000 })
+  await world.segments.update(world.db, world.account, segmentId, { conditions: addressedBy('nobody') })
   // As after a crash: what was claimed is due again, and listing goes on behind the last contact.
   await world.time.advance(30_000)
   await world.turn()
   expect(await get(id)).toMatchObject({ status: 'sending', recipients: 10_050 })
   expect(await world.statuses()).toEqual({ waiting: 10_050 })
+  const row = await world.db.selectFrom('campaigns').select('listed_segments').executeTakeFirstOrThrow()
+  expect(row.listed_segments).toBe(null)
 })
 
 test('conditions on time count back from the beginning of the list', async () => {

@@ -2,6 +2,10 @@ import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { CampaignRecipientStatus, CampaignStatus } from '../../../contract/campaign-resource.ts'
 import type { SendWindow } from '../../../contract/campaign-times.ts'
 import type { Mode } from '../../../contract/mode.ts'
+import type { SegmentCondition } from '../../../contract/segment-conditions.ts'
+
+/** A segment as it was when the list of recipients was begun. */
+export type ListedSegment = { id: string; name: string; conditions: SegmentCondition }
 
 /** Values for the content of a campaign, the same for all people. */
 export type Constants = Record<string, unknown>
@@ -81,6 +85,8 @@ export type CampaignsTable = {
   /** When the list of its recipients was begun: who joined later is not in it. */
   listed_at: Date | null
   listed_to: Generated<string>
+  /** The segments by which its recipients are being listed. Null: they are not, or it has no segments. */
+  listed_segments: ColumnType<ListedSegment[] | null, string | null | undefined, string | null>
   started_at: Date | null
   ended_at: Date | null
   /** When a worker looks at it next. In the future while a worker has it in hand. Null: nothing is to do. */
