@@ -1,6 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { ApiError } from './api/client.ts'
-import { queryClient, sessionQuery } from './api/query-client.ts'
+import { isSignedOut, queryClient, sessionQuery } from './api/query-client.ts'
 import type { Session } from './api/scope.tsx'
 import { Fault, NotFound } from './frame/fault.tsx'
 
@@ -9,7 +8,7 @@ async function sessionOrSignIn(href: string): Promise<Session> {
   try {
     return await queryClient.ensureQueryData(sessionQuery)
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 401)) throw error
+    if (!isSignedOut(error)) throw error
     throw redirect({ to: '/sign-in', search: href === '/' ? {} : { next: href } })
   }
 }

@@ -11,6 +11,7 @@ import { type DashboardPage, openDashboard, phone, shown } from '../support/dash
 import { goodPassword, signUp } from '../support/people.ts'
 import { answer, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
   const email = 'ada@example.com'
@@ -178,6 +179,45 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
     await mine.getByRole('button', { name: 'Sign in' }).click()
     await mine.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
     await context.close()
+  })
+
+  /** Opens a page for a user of their own, on a line to the service that can be cut. */
+  async function openOnLine() {
+    const person = await signUp(service)
+    const line = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(service.url).port) })
+    const { page: mine, context } = await openDashboard(
+      chromium.browser,
+      { url: `http://127.0.0.1:${line.port}` },
+      { person },
+    )
+    const end = async () => {
+      await context.close()
+      await line[Symbol.asyncDispose]()
+    }
+    return { person, line, mine, [Symbol.asyncDispose]: end }
+  }
+
+  test('a session that cannot be read while the service is away keeps what is shown, until it is read again', async () => {
+    await using opened = await openOnLine()
+    const { line, mine } = opened
+    await mine.clock.install()
+    await mine.goto(`${root}/settings/api-keys`)
+    await shown(mine)
+    await mine.getByRole('button', { name: 'Create API key' }).first().click()
+    const name = mine.getByRole('dialog').getByLabel('Name')
+    await name.fill('Half a key')
+    await line.cut()
+    const notice = mine.getByText('Your session cannot be read at the moment')
+    await mine.clock.fastForward(60_000)
+    await mine.evaluate("dispatchEvent(new Event('visibilitychange'))")
+    await notice.waitFor()
+    expect(await name.inputValue()).toBe('Half a key')
+    expect(await notice.count()).toBe(1)
+    expect(await mine.getByRole('alert').count()).toBe(0)
+    await line.mend()
+    await mine.clock.fastForward(10_000)
+    await notice.waitFor({ state: 'detached' })
+    expect(await name.inputValue()).toBe('Half a key')
   })
 
   test('somebody who is invited joins by the link, gets another role, and is removed', async () => {

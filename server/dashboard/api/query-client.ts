@@ -27,9 +27,12 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 })
 
+/** Returns whether the API refused a request because there is no session any more. */
+export function isSignedOut(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401
+}
+
 /** Reads the session again after a 401: it may have ended. */
 export function checkSession(error: unknown): void {
-  if (error instanceof ApiError && error.status === 401) {
-    void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
-  }
+  if (isSignedOut(error)) void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
 }
