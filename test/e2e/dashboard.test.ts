@@ -220,6 +220,28 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
     expect(await name.inputValue()).toBe('Half a key')
   })
 
+  test('signing out while the service is away says that one is still signed in, and stays until it works', async () => {
+    await using opened = await openOnLine()
+    const { person, line, mine } = opened
+    await mine.goto(`${root}/webhooks`)
+    await shown(mine)
+    await line.cut()
+    const signOutOnce = async () => {
+      await mine.getByRole('button', { name: person.email }).click()
+      await mine.getByRole('menuitem', { name: 'Sign out' }).click()
+    }
+    await signOutOnce()
+    const notice = mine.getByRole('alert').filter({ hasText: 'You are still signed in' })
+    await notice.getByText('The service cannot be reached').waitFor()
+    expect(new URL(mine.url()).pathname).toBe(`${root}/webhooks`)
+    await line.mend()
+    expect((await person.send('GET', '/v1/session')).status).toBe(200)
+    await signOutOnce()
+    await mine.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await notice.waitFor({ state: 'detached' })
+    expect((await person.send('GET', '/v1/session')).status).toBe(401)
+  })
+
   test('somebody who is invited joins by the link, gets another role, and is removed', async () => {
     await page.goto(`${root}/settings/members`)
     await page.getByRole('button', { name: 'Invite' }).click()
