@@ -1,8 +1,7 @@
 import { useParams } from '@tanstack/react-router'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
-import { CodeBlock } from '../../components/code-block.tsx'
-import { CopyText } from '../../components/copy-text.tsx'
+import { CodeSection } from '../../components/code-section.tsx'
 import { type Column, PlainTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
@@ -71,12 +70,8 @@ function Details({ of: { type, meaning, shared, schema, example } }: { of: Event
           />
         </div>
       </Section>
-      <Section title="Example" action={<CopyText value={exampleText} label="Copy the example" />}>
-        <CodeBlock>{exampleText}</CodeBlock>
-      </Section>
-      <Section title="JSON Schema" action={<CopyText value={schemaText} label="Copy the schema" />}>
-        <CodeBlock>{schemaText}</CodeBlock>
-      </Section>
+      <CodeSection title="Example" code={exampleText} copyLabel="Copy the example" />
+      <CodeSection title="JSON Schema" code={schemaText} copyLabel="Copy the schema" />
     </>
   )
 }

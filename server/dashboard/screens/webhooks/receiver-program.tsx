@@ -1,8 +1,6 @@
 import { PasswordInput, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
-import { CodeBlock } from '../../components/code-block.tsx'
-import { CopyText } from '../../components/copy-text.tsx'
-import { Section } from '../../components/facts.tsx'
+import { CodeSection } from '../../components/code-section.tsx'
 import { receivers } from './receiver-code.ts'
 import { isSecret, leadsHere, portOf, secretPlaceholder } from './receiver-command.ts'
 
@@ -41,18 +39,12 @@ export function ReceiverProgram({ url }: { url: string | null }) {
           error={given === '' || isSecret(given) ? null : 'A signing secret begins with whsec_ and goes on in base64'}
         />
       </Stack>
-      <Section
-        title={`1. Save it as ${receiver.file}`}
-        action={<CopyText value={receiver.code} label="Copy the code" />}
-      >
-        <CodeBlock>{receiver.code}</CodeBlock>
-      </Section>
-      <Section title="2. Run it" action={<CopyText value={command} label="Copy the command" />}>
-        <CodeBlock>{command}</CodeBlock>
+      <CodeSection title={`1. Save it as ${receiver.file}`} code={receiver.code} copyLabel="Copy the code" />
+      <CodeSection title="2. Run it" code={command} copyLabel="Copy the command">
         <Text fz="sm" c="dimmed" mt="xs">
           <Where url={url} port={port} />
         </Text>
-      </Section>
+      </CodeSection>
     </>
   )
 }
