@@ -30,15 +30,52 @@ export const auditActions = {
   'webhook.updated': 'A webhook was changed.',
   'webhook.deleted': 'A webhook was deleted.',
   'webhook.secret_rotated': 'The secret of a webhook was replaced.',
+  'webhook.recovery_started': 'A recovery began to send events to a webhook again.',
   'domain.created': 'A sending domain was added.',
   'domain.keys_rotated': 'A sending domain was given its next keys.',
   'domain.deleted': 'A sending domain was deleted.',
+  'campaign.sent': 'A campaign was sent, to start at once.',
+  'campaign.scheduled': 'A campaign was given a time to start.',
+  'campaign.paused': 'A campaign was paused.',
+  'campaign.resumed': 'A paused campaign was resumed.',
+  'campaign.canceled': 'A campaign was canceled.',
+  'campaign.winner_chosen': 'The variant that the rest of a campaign gets was chosen.',
+  'campaign.deleted': 'A campaign was deleted.',
+  'subscriber.deleted': 'A person was deleted.',
+  'contact.deleted': 'A person was removed from an audience.',
+  'audience.deleted': 'An audience was deleted with its contacts.',
+  'contact_property.deleted': 'A contact property was deleted with its values.',
+  'segment.deleted': 'A segment was deleted.',
+  'topic.deleted': 'A topic was deleted.',
+  'suppression.deleted': 'An address was taken off the suppression list, or its unsubscription was lifted.',
+  'import.created': 'A file of contacts was uploaded to be imported.',
+  'import.canceled': 'An import was canceled.',
+  'template.published': 'A new version of a template was published.',
+  'template.deleted': 'A template was deleted.',
 } as const satisfies Record<string, string>
 
 export type AuditAction = keyof typeof auditActions
 
 /** The kinds of objects that entries are about. */
-export const auditTargets = ['account', 'api_key', 'user', 'invitation', 'session', 'webhook', 'domain'] as const
+export const auditTargets = [
+  'account',
+  'api_key',
+  'user',
+  'invitation',
+  'session',
+  'webhook',
+  'domain',
+  'campaign',
+  'subscriber',
+  'contact',
+  'audience',
+  'contact_property',
+  'segment',
+  'topic',
+  'suppression',
+  'import',
+  'template',
+] as const
 
 export type AuditTarget = (typeof auditTargets)[number]
 

@@ -32,8 +32,10 @@ const auditEntry = z
     action: z.enum(actions).meta({ description: `What was done. New ones may be added. ${meanings.join(' ')}` }),
     target: z.object({
       type: z.enum(auditTargets),
-      id: z.string(),
-      name: z.string().nullable().meta({ description: 'The name at that time; null: it had none.' }),
+      id: z.string().meta({ description: 'Of a contact the subscriber, of a contact property its key.' }),
+      name: z.string().nullable().meta({
+        description: 'The name at that time; null: it had none, or is a person: no address is kept here.',
+      }),
     }),
     ipAddress: z.string().nullable().meta({ description: 'Where the request came from; null: the command line.' }),
     details: z
@@ -64,7 +66,7 @@ export const auditLog = c.router({
     method: 'GET',
     path: '/v1/audit-log',
     summary: 'List the audit log',
-    description: `Newest first: who changed keys, members, webhooks and domains, of both modes. Entries are kept for ${auditLogDays} days.`,
+    description: `Newest first, of both modes: who changed keys, members, webhooks and domains, who sent, paused or canceled campaigns, who imported contacts, published templates or lifted suppressions, and who deleted what. Entries are kept for ${auditLogDays} days.`,
     query: listQuery,
     ...outcome(
       { operationId: 'listAuditLog', tag: 'Audit log', permission: 'audit_log:read', liveKeyOnly: true },

@@ -8,12 +8,13 @@ import type {
 } from '../../contract/contacts.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import { record } from '../audit-log/record.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { brokenRule, DomainError, liveKeyNeeded, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
 import { changedProperties, findProperties, propertiesShower, type ShowProperties } from '../subscribers/properties.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
@@ -77,7 +78,7 @@ export type ContactService = {
    * Removes a contact and emits `contact.deleted`. The subscriber stays. Throws `authentication_error` when a test key
    * would remove a contact that has unsubscribed.
    */
-  remove(handle: Handle, scope: Scope, key: ContactKey): Promise<void>
+  remove(handle: Handle, scope: AuthoredScope, key: ContactKey): Promise<void>
 }
 
 export type NewContacts = {
@@ -220,6 +221,10 @@ export function createContactService(dependencies: BatchMeans): ContactService {
         const isUnsubscribed = status === 'unsubscribed'
         guardUnsubscribing('Removing a contact that unsubscribed', { mode: scope.mode, isUnsubscribed })
         await outbox.append(trx, scope, [{ type: 'contact.deleted', data: key }])
+        const { accountId, author } = scope
+        const target = { type: 'contact', id: key.subscriberId, name: null } as const
+        const details = { audienceId: key.audienceId }
+        await record(trx, { accountId, at: clock.now(), author, action: 'contact.deleted', target, details })
       })
     },
   }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Audience, CreateAudience, UpdateAudience } from '../../contract/audiences.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import { record } from '../audit-log/record.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { DoubleOptIn } from '../database/tables/people.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -8,7 +9,7 @@ import type { Outbox } from '../outbox/append.ts'
 import { liveKeyNeeded, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
 import type { ConfirmationMailer } from './confirmation.ts'
 import {
@@ -42,7 +43,7 @@ export type AudienceService = {
    * `authentication_error` with a test key when a contact has unsubscribed, and `conflict` while campaigns to it are
    * scheduled, sending or paused.
    */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
 }
 
 type Dependencies = {
@@ -120,6 +121,9 @@ export function createAudienceService({ clock, outbox, confirmations, guardUsed 
           after = chunk.at(-1)?.subscriber_id ?? after
         } while (chunk.length === chunkSize)
         await deleteAudience(trx, id)
+        const { accountId, author } = scope
+        const target = { type: 'audience', id, name: audience.name } as const
+        await record(trx, { accountId, at: clock.now(), author, action: 'audience.deleted', target })
       })
     },
   }

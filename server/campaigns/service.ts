@@ -14,6 +14,7 @@ import type { CampaignStatistics } from '../../contract/campaign-statistics.ts'
 import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { TemplatePreview } from '../../contract/templates.ts'
+import { type NewAuditEntry, record } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
@@ -22,7 +23,7 @@ import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { reportOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import type { AccountTurns } from '../templates/account-turns.ts'
@@ -82,22 +83,22 @@ export type CampaignService = {
    * Deletes a campaign at once for readers, and its list of recipients later, in steps. Throws `campaign_state` while
    * it is under way, and when it was canceled and emails of it still wait.
    */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
   /**
    * Starts a draft at a time, for each person at a local time, or now (null), with the published version of its
    * template. Throws what `create` throws, `template_fault`, `domain_not_verified`, `public_url_needed`,
    * `campaign_state` and `too_many_campaigns`.
    */
-  send(handle: Handle, scope: Scope, id: string, when: StartTime): Promise<Campaign>
+  send(handle: Handle, scope: AuthoredScope, id: string, when: StartTime): Promise<Campaign>
   /** Takes what is queued out of the queue, to be made again later. */
-  pause(handle: Handle, scope: Scope, id: string): Promise<Campaign>
-  resume(handle: Handle, scope: Scope, id: string): Promise<Campaign>
-  cancel(handle: Handle, scope: Scope, id: string): Promise<Campaign>
+  pause(handle: Handle, scope: AuthoredScope, id: string): Promise<Campaign>
+  resume(handle: Handle, scope: AuthoredScope, id: string): Promise<Campaign>
+  cancel(handle: Handle, scope: AuthoredScope, id: string): Promise<Campaign>
   /**
    * Has the rest of a campaign get a variant of its A/B test, once everybody in the test was written to. Choosing the same
    * again changes nothing. Throws `rule_violation` for an unknown variant, and `campaign_state`.
    */
-  chooseWinner(handle: Handle, scope: Scope, id: string, variant: string): Promise<Campaign>
+  chooseWinner(handle: Handle, scope: AuthoredScope, id: string, variant: string): Promise<Campaign>
   /** Adds a draft with the same fields. Of a template that is deleted, it gets what was copied. */
   duplicate(handle: Handle, scope: Scope, id: string): Promise<CampaignDetails>
   /**
@@ -196,11 +197,21 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     )
   }
 
-  /** Moves a campaign and returns it. `what`: such as `paused`. */
+  async function audit(
+    trx: Trx,
+    { accountId, author, mode }: AuthoredScope,
+    { id, name }: Pick<CampaignRow, 'id' | 'name'>,
+    { action, details }: Pick<NewAuditEntry, 'action' | 'details'>,
+  ): Promise<void> {
+    const target = { type: 'campaign', id, name } as const
+    await record(trx, { accountId, at: clock.now(), author, action, target, details: { mode, ...details } })
+  }
+
+  /** Moves a campaign and returns it. */
   async function move(
     handle: Handle,
-    scope: Scope,
-    { id, how, what }: { id: string; how: Move; what: string },
+    scope: AuthoredScope,
+    { id, how, what }: { id: string; how: Move; what: 'paused' | 'resumed' | 'canceled' },
   ): Promise<Campaign> {
     return inTransaction(handle, async (trx) => {
       const row = await lock(trx, scope, id)
@@ -219,6 +230,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const left = status === 'sending' ? moved : await retract(trx, emails, moved)
       const isOver = status !== 'sending' && left.queued_count === 0
       await setDue(trx, key, isOver ? null : 0)
+      await audit(trx, scope, row, { action: `campaign.${what}` })
       return toCampaign(left)
     })
   }
@@ -265,7 +277,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     },
     async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        const { status, listed_at: listedAt } = await lock(trx, scope, id)
+        const row = await lock(trx, scope, id)
+        const { status, listed_at: listedAt } = row
         const key = { accountId: scope.accountId, id }
         if (status === 'scheduled' || status === 'sending' || status === 'paused') {
           throw wrongState(id, status, 'deleted')
@@ -276,6 +289,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         }
         if (listedAt === null) await deleteCampaign(trx, key)
         else await hideCampaign(trx, key, clock.now())
+        await audit(trx, scope, row, { action: 'campaign.deleted' })
       })
     },
     async send(handle, scope, id, when) {
@@ -301,6 +315,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         }
         await replaceVariantContents(trx, { accountId: scope.accountId, id }, sent)
         const change = { ...content, ...start, status, due_at: start.scheduled_at, updated_at: now }
+        await audit(trx, scope, row, startingOf(row, { when, start }))
         return toCampaign(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
       })
     },
@@ -310,7 +325,11 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     async chooseWinner(handle, scope, id, name) {
       return inTransaction(handle, async (trx) => {
         const row = await lock(trx, scope, id)
-        return toCampaign(await chooseWinner(trx, row, { name, at: clock.now() }))
+        const chosen = await chooseWinner(trx, row, { name, at: clock.now() })
+        if (chosen.ab_winner !== row.ab_winner) {
+          await audit(trx, scope, row, { action: 'campaign.winner_chosen', details: { variant: name } })
+        }
+        return toCampaign(chosen)
       })
     },
     async duplicate(handle, scope, id) {
@@ -369,6 +388,17 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }))
     },
   }
+}
+
+/** What the audit log says of a campaign that is to start. */
+function startingOf(
+  { audience_id: audienceId }: Pick<CampaignRow, 'audience_id'>,
+  { when, start }: { when: StartTime; start: Pick<CampaignRow, 'local_time'> & { scheduled_at: Date } },
+): Pick<NewAuditEntry, 'action' | 'details'> {
+  if (when === null) return { action: 'campaign.sent', details: { audienceId } }
+  const { local_time: localTime, scheduled_at: at } = start
+  const time = localTime === null ? { scheduledAt: at.toISOString() } : { localTime }
+  return { action: 'campaign.scheduled', details: { audienceId, ...time } }
 }
 
 /** Whether the subject is that of the template now. */

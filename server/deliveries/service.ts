@@ -10,6 +10,7 @@ import { type EventTypeName, eventType, isEventTypeName } from '../../contract/e
 import type { Event } from '../../contract/events.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { WebhookHealth, WebhookTestResult } from '../../contract/webhooks.ts'
+import { record } from '../audit-log/record.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { nextSequence } from '../lib/sequence.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
@@ -17,7 +18,7 @@ import type { Queue } from '../queue/queue.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { attempt } from '../webhook-delivery/attempt/attempt.ts'
 import { tracedAttempt } from '../webhook-delivery/attempt/attempt-span.ts'
 import { type Exchange, loggedAnswer } from '../webhook-delivery/attempt/exchange.ts'
@@ -40,7 +41,7 @@ import {
 } from '../webhook-delivery/recovery/recovery-queries.ts'
 import { endRunOfFailures } from '../webhook-delivery/settlement/webhook-health.ts'
 import type { WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
-import { findWebhookTarget, type WebhookTarget } from '../webhook-delivery/webhook-targets.ts'
+import { findWebhookTarget, nameOfWebhook, type WebhookTarget } from '../webhook-delivery/webhook-targets.ts'
 import {
   type AttemptRow,
   type DeliveryRow,
@@ -70,7 +71,7 @@ export type DeliveryService = {
    * One recovery of a webhook runs at a time. A request for the running one returns it with `started` false; any other
    * request is refused with `conflict`.
    */
-  recover(handle: Handle, scope: Scope, webhookId: string, request: RecoverRequest): Promise<StartedRecovery>
+  recover(handle: Handle, scope: AuthoredScope, webhookId: string, request: RecoverRequest): Promise<StartedRecovery>
   getRecovery(handle: Handle, scope: Scope, webhookId: string, recoveryId: string): Promise<Recovery>
   /** Newest first. */
   listRecoveries(handle: Handle, scope: Scope, webhookId: string, query: PageQuery): Promise<Page<Recovery>>
@@ -115,6 +116,17 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       throw new DomainError('webhook_disabled', 'The webhook is disabled. Set its status to "enabled" first.')
     }
     return webhook
+  }
+
+  async function auditRecovery(
+    trx: Trx,
+    { accountId, author, mode }: AuthoredScope,
+    webhook: WebhookTarget,
+    { id: recoveryId, since, until }: Recovery,
+  ): Promise<void> {
+    const target = { type: 'webhook', id: webhook.id, name: nameOfWebhook(webhook) } as const
+    const details = { mode, recoveryId, since, ...(until !== null && { until }) }
+    await record(trx, { accountId, at: clock.now(), author, action: 'webhook.recovery_started', target, details })
   }
 
   async function mustExist(handle: Handle, scope: Scope, webhookId: string): Promise<WebhookTarget> {
@@ -182,11 +194,13 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
           accountId,
           lastPosition: await lastPositionOf(trx, accountId),
         })
-        await enabledWebhook(trx, scope, webhookId, 'change')
+        const webhook = await enabledWebhook(trx, scope, webhookId, 'change')
         const other = await findRunning(trx, { accountId, webhookId })
         if (other !== undefined) return sameRecovery(other, request)
         const values = { ...span, account_id: accountId, webhook_id: webhookId, found: count, found_all: isExact }
-        return { ...toRecovery(await startRecovery(trx, queue, values, clock.now())), started: true }
+        const started = toRecovery(await startRecovery(trx, queue, values, clock.now()))
+        await auditRecovery(trx, scope, webhook, started)
+        return { ...started, started: true }
       }),
 
     async getRecovery(handle, scope, webhookId, recoveryId) {

@@ -18,7 +18,7 @@ export type RecordRequest = (req: Request, res: Response, answer: Answer) => voi
 /**
  * Returns a function that notes requests of keys: those that succeed, and those that are refused, also because the key
  * is revoked, has expired, or must not be used from there. Not those of users, which are many for each screen of the
- * dashboard; what users change is in the audit log.
+ * dashboard; what users send, publish, import and delete is in the audit log.
  */
 export function createRequestRecorder(logs: Pick<RequestLogRecorder, 'add'>): RecordRequest {
   const routes = new Map<string, string>()

@@ -77,11 +77,11 @@ export type StoredFile = {
 
 /** Lets the workers begin. Returns false when the import was canceled meanwhile. */
 export async function endUpload(
-  handle: Handle,
+  trx: Trx,
   { accountId, id }: ImportKey,
   { delimiter, encoding, columns, files = null, at }: StoredFile & { at: Date },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await handle
+  const { numUpdatedRows } = await trx
     .updateTable('imports')
     .set({
       status: 'waiting',
@@ -133,14 +133,15 @@ export async function selectImports(
 }
 
 /** Ends an import that has not ended. */
-export async function cancelImport(trx: Trx, { accountId, id }: ImportKey, at: Date): Promise<void> {
-  await trx
+export async function cancelImport(trx: Trx, { accountId, id }: ImportKey, at: Date): Promise<boolean> {
+  const { numUpdatedRows } = await trx
     .updateTable('imports')
     .set({ status: 'canceled', ended_at: at, lease: null })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .where('status', 'in', unfinished)
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /**

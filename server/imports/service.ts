@@ -4,14 +4,15 @@ import type { CreateImport, Import } from '../../contract/imports.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { asksNobody } from '../audiences/contact-batch.ts'
 import type { AudienceService } from '../audiences/service.ts'
+import { type NewAuditEntry, record } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
-import { type Db, type Handle, inTransaction } from '../database/connection.ts'
+import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import { brokenRule, DomainError, liveKeyNeeded, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { topicDefaults } from '../topics/choices.ts'
 import { deleteAllChunks } from './chunk-queries.ts'
@@ -23,7 +24,6 @@ import {
   deleteUpload,
   endUpload,
   findImport,
-  type ImportKey,
   type ImportRow,
   insertImport,
   type NewImport,
@@ -45,12 +45,12 @@ export type ImportService = {
    *
    * @param db Not a transaction: a file may take long to arrive.
    */
-  create(db: Db, scope: Scope, options: CreateImport, file: AsyncIterable<Buffer>): Promise<Import>
+  create(db: Db, scope: AuthoredScope, options: CreateImport, file: AsyncIterable<Buffer>): Promise<Import>
   /** Returns imports, newest first. */
   list(handle: Handle, scope: Scope, query: PageQuery): Promise<Page<Import>>
   get(handle: Handle, scope: Scope, id: string): Promise<Import>
   /** Ends an import: the rows after the batch under way are not read. One that has ended stays as it is. */
-  cancel(handle: Handle, scope: Scope, id: string): Promise<Import>
+  cancel(handle: Handle, scope: AuthoredScope, id: string): Promise<Import>
   /** Returns the failed rows as CSV, page by page. Throws `not_found` at once. */
   failedRows(handle: Handle, scope: Scope, id: string): Promise<AsyncGenerator<string>>
 }
@@ -65,7 +65,12 @@ export type ImportServiceOptions = {
 /** What is known of an import before its file. */
 type Wanted = Omit<NewImport, 'delimiter' | 'encoding' | 'columns' | 'suppressesAs' | 'position'>
 
-type Upload = { options: CreateImport; propertyKeys: readonly string[]; file: AsyncGenerator<Buffer> }
+type Upload = {
+  scope: AuthoredScope
+  options: CreateImport
+  propertyKeys: readonly string[]
+  file: AsyncGenerator<Buffer>
+}
 
 const neverAborted = new AbortController().signal
 
@@ -94,17 +99,31 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
     })
   }
 
+  async function audit(
+    trx: Trx,
+    { accountId, author, mode }: AuthoredScope,
+    { id, fileName, audienceId }: Pick<Wanted, 'id' | 'fileName' | 'audienceId'>,
+    action: NewAuditEntry['action'],
+  ): Promise<void> {
+    const target = { type: 'import', id, name: fileName } as const
+    await record(trx, { accountId, at: clock.now(), author, action, target, details: { mode, audienceId } })
+  }
+
   /** Has the file of an import stored, and lets the workers begin. Of one that is refused nothing stays. */
-  async function store(db: Db, key: ImportKey, file: () => Promise<StoredFile>): Promise<void> {
+  async function store(db: Db, scope: AuthoredScope, wanted: Wanted, file: () => Promise<StoredFile>): Promise<void> {
     try {
-      if (!(await endUpload(db, key, { ...(await file()), at: clock.now() }))) throw canceledMeanwhile()
+      const stored = await file()
+      await inTransaction(db, async (trx) => {
+        if (!(await endUpload(trx, wanted, { ...stored, at: clock.now() }))) throw canceledMeanwhile()
+        await audit(trx, scope, wanted, 'import.created')
+      })
     } catch (error) {
-      await deleteUpload(db, key).catch(() => undefined)
+      await deleteUpload(db, wanted).catch(() => undefined)
       throw error
     }
   }
 
-  async function storeAsCsv(db: Db, wanted: Wanted, { options, propertyKeys, file }: Upload): Promise<void> {
+  async function storeAsCsv(db: Db, wanted: Wanted, { scope, options, propertyKeys, file }: Upload): Promise<void> {
     const decoder = createUploadDecoder(options.encoding)
     const rest = inUtf8(file, decoder)
     const first = await beginningOf(rest)
@@ -112,17 +131,17 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
     const head = readHead(first.toString(), { delimiter, mapping, propertyKeys })
     const { bytes: position, ...read } = head
     await insert(db, { ...wanted, ...read, encoding: decoder.encoding, position })
-    await store(db, wanted, async () => {
+    await store(db, scope, wanted, async () => {
       await storeFile({ db, clock }, wanted, { first, rest })
       // The encoding may have turned out to be another one on the way.
       return { ...read, encoding: decoder.encoding }
     })
   }
 
-  async function storeAsZip(db: Db, wanted: Wanted, { options, propertyKeys, file }: Upload): Promise<void> {
+  async function storeAsZip(db: Db, wanted: Wanted, { scope, options, propertyKeys, file }: Upload): Promise<void> {
     const unknown = { delimiter: 'comma', encoding: 'utf-8', columns: [], suppressesAs: null, position: 0 }
     await insert(db, { ...wanted, ...unknown })
-    await store(db, wanted, async () => {
+    await store(db, scope, wanted, async () => {
       const size = await storeZip({ db, clock }, wanted, file)
       const release = await unpacking.acquire({ key: wanted.accountId }, neverAborted)
       try {
@@ -156,8 +175,8 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
       const wanted = { ...key, mode, audienceId, ...chosen, at }
       const { beginning, whole } = await peek(file)
       await (isZip(beginning)
-        ? storeAsZip(db, wanted, { options, propertyKeys, file: whole })
-        : storeAsCsv(db, wanted, { options, propertyKeys, file: whole }))
+        ? storeAsZip(db, wanted, { scope, options, propertyKeys, file: whole })
+        : storeAsCsv(db, wanted, { scope, options, propertyKeys, file: whole }))
       wake()
       return toImport(await find(db, scope, key.id))
     },
@@ -170,8 +189,9 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
     },
     async cancel(handle, scope, id) {
       return inTransaction(handle, async (trx) => {
-        await find(trx, scope, id)
-        await cancelImport(trx, { accountId: scope.accountId, id }, clock.now())
+        const { file_name: fileName, audience_id: audienceId } = await find(trx, scope, id)
+        const isCanceled = await cancelImport(trx, { accountId: scope.accountId, id }, clock.now())
+        if (isCanceled) await audit(trx, scope, { id, fileName, audienceId }, 'import.canceled')
         return toImport(await find(trx, scope, id))
       })
     },

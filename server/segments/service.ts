@@ -11,12 +11,13 @@ import type {
 } from '../../contract/segments.ts'
 import { createContactMatching, type MatchLimits } from '../audiences/matching-contacts.ts'
 import { holdAudience, isAudience } from '../audiences/presence.ts'
+import { record } from '../audit-log/record.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { isOfStatusAlone } from './compile.ts'
 import {
@@ -46,7 +47,7 @@ export type SegmentService = {
   /** Changes a segment. Throws `rule_violation` as `create`. */
   update(handle: Handle, accountId: string, id: string, patch: UpdateSegment): Promise<Segment>
   /** Deletes a segment. Throws `conflict` while campaigns to it are scheduled, sending or paused. */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
   /** Counts the people of a segment: see `ContactMatching`. Throws `segment_invalid`. */
   count(handle: Handle, accountId: string, id: string): Promise<SegmentCount>
   /** Returns the people of a segment, newest subscribers first: see `ContactMatching`. Throws `segment_invalid`. */
@@ -118,9 +119,13 @@ export function createSegmentService({ clock, guardUsed, matchLimits }: Dependen
     },
     async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        if ((await lockSegment(trx, scope.accountId, id, 'delete')) === undefined) throw notFound('segment', id)
+        const { accountId, author } = scope
+        const segment = await lockSegment(trx, accountId, id, 'delete')
+        if (segment === undefined) throw notFound('segment', id)
         await guardUsed(trx, scope, id)
-        await deleteSegment(trx, scope.accountId, id)
+        await deleteSegment(trx, accountId, id)
+        const target = { type: 'segment', id, name: segment.name } as const
+        await record(trx, { accountId, at: clock.now(), author, action: 'segment.deleted', target })
       })
     },
     async count(handle, accountId, id) {

@@ -4,10 +4,12 @@ import {
   propertyLimits,
   type UpdateContactProperty,
 } from '../../contract/contact-properties.ts'
+import { record } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { brokenRule, DomainError } from '../shared/errors.ts'
+import type { AuthoredScope } from '../shared/scope.ts'
 import {
   clearNextValues,
   insertProperty,
@@ -34,7 +36,7 @@ export type ContactPropertyService = {
    * Deletes a property: nothing shows it any more, and nobody gets a value of it. The values of people are taken away
    * in small transactions: of the first 2,000 people at once, of others by `clearDeletedProperties`.
    */
-  delete(handle: Handle, accountId: string, key: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, key: string): Promise<void>
 }
 
 export function createContactPropertyService({ clock }: { clock: Clock }): ContactPropertyService {
@@ -75,9 +77,13 @@ export function createContactPropertyService({ clock }: { clock: Clock }): Conta
         return toProperty(await updateProperty(trx, { accountId, key, fallback, at: clock.now() }))
       })
     },
-    async delete(handle, accountId, key) {
-      const isDeleted = await inTransaction(handle, (trx) => markPropertyDeleted(trx, accountId, key, clock.now()))
-      if (!isDeleted) throw noProperty(key)
+    async delete(handle, { accountId, author }, key) {
+      await inTransaction(handle, async (trx) => {
+        const at = clock.now()
+        if (!(await markPropertyDeleted(trx, accountId, key, at))) throw noProperty(key)
+        const target = { type: 'contact_property', id: key, name: key } as const
+        await record(trx, { accountId, at, author, action: 'contact_property.deleted', target })
+      })
       // Of a small account all values are gone now, and the key can be declared again.
       if (!handle.isTransaction) await clearNextValues(handle as Db, { account_id: accountId, key })
     },

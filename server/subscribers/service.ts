@@ -1,9 +1,10 @@
 import type { Page } from '../../contract/pagination.ts'
 import type { CreateSubscriber, Subscriber, SubscriberListQuery, UpdateSubscriber } from '../../contract/subscribers.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { record } from '../audit-log/record.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { brokenRule, notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { removeUnsubscribe } from '../suppressions/unsubscribed.ts'
 import { removeMemberships } from './contacts.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
@@ -34,12 +35,12 @@ export type SubscriberService = {
    * put on the suppression list. Throws `rule_violation` for properties as `create`, and `authentication_error` when a test key would undo an unsubscription, or change
    * the address of a person who has unsubscribed.
    */
-  update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
+  update(handle: Handle, scope: AuthoredScope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
   /**
    * Deletes a person. Emits `contact.deleted` for each audience, then `subscriber.removed`. Throws
    * `authentication_error` with a test key for a person who has unsubscribed from everything, an audience or a topic.
    */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
   /**
    * Unsubscribes a person from everything. Emits `subscriber.unsubscribed`, then `contact.updated` for each contact
    * that was active. Does nothing when the person is already unsubscribed.
@@ -48,23 +49,31 @@ export type SubscriberService = {
 }
 
 export function createSubscriberService(dependencies: PeopleDependencies): SubscriberService {
+  const { clock } = dependencies
+
   async function shown(handle: Handle, person: SubscriberRow): Promise<Subscriber> {
     return toSubscriber(person, await propertiesShower(handle, person.account_id, [person]))
   }
 
-  async function update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber> {
-    return inTransaction(handle, async (trx) => {
-      const { accountId, mode } = scope
-      const person = await lockPerson(trx, accountId, id)
-      if (person === undefined) throw notFound('subscriber', id)
-      const { status } = patch
-      if (status === 'pending') throw brokenRule('body.status', 'must be active or unsubscribed')
-      const changed = await changePerson(trx, dependencies, person, { patch: { ...patch, status }, mode })
-      // Also for a person who was already active: the request says that emails should reach them.
-      const lifts = patch.status === 'active' && (await removeUnsubscribe(trx, accountId, changed.email))
-      guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: lifts })
-      return shown(trx, changed)
-    })
+  async function change(trx: Trx, scope: Scope, id: string, patch: UpdateSubscriber): Promise<SubscriberRow> {
+    const person = await lockPerson(trx, scope.accountId, id)
+    if (person === undefined) throw notFound('subscriber', id)
+    const { status } = patch
+    if (status === 'pending') throw brokenRule('body.status', 'must be active or unsubscribed')
+    return changePerson(trx, dependencies, person, { patch: { ...patch, status }, mode: scope.mode })
+  }
+
+  async function lift(
+    trx: Trx,
+    { accountId, author, mode }: AuthoredScope,
+    { id, email }: SubscriberRow,
+  ): Promise<void> {
+    const lifted = await removeUnsubscribe(trx, accountId, email)
+    if (lifted === null) return
+    guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: true })
+    const target = { type: 'suppression', id: lifted, name: null } as const
+    const details = { reason: 'unsubscribe', subscriberId: id }
+    await record(trx, { accountId, at: clock.now(), author, action: 'suppression.deleted', target, details })
   }
 
   return {
@@ -86,7 +95,14 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       if (row === undefined) throw notFound('subscriber', id)
       return shown(handle, row)
     },
-    update,
+    async update(handle, scope, id, patch) {
+      return inTransaction(handle, async (trx) => {
+        const changed = await change(trx, scope, id, patch)
+        // Also for a person who was already active: the request says that emails should reach them.
+        if (patch.status === 'active') await lift(trx, scope, changed)
+        return shown(trx, changed)
+      })
+    },
     async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
         const person = await lockSubscriber(trx, scope.accountId, id, 'delete')
@@ -98,9 +114,15 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
         await dependencies.outbox.append(trx, scope, [
           { type: 'subscriber.removed', data: { subscriberId: id, email: person.email, status: person.status } },
         ])
+        const { accountId, author } = scope
+        // Neither the address nor the names: they are to be forgotten.
+        const target = { type: 'subscriber', id, name: null } as const
+        await record(trx, { accountId, at: clock.now(), author, action: 'subscriber.deleted', target })
       })
     },
-    unsubscribe: (handle, scope, id) => update(handle, scope, id, { status: 'unsubscribed' }),
+    async unsubscribe(handle, scope, id) {
+      return inTransaction(handle, async (trx) => shown(trx, await change(trx, scope, id, { status: 'unsubscribed' })))
+    },
   }
 }
 

@@ -134,10 +134,28 @@ export function findSuppressions(handle: Handle, accountId: string, addressKeys:
 
 /**
  * Removes the shown reason of an address. If its owner has also unsubscribed, the entry stays with the reason
- * `unsubscribe`; otherwise it is deleted. Returns false when the address is not on the list.
+ * `unsubscribe`; otherwise it is deleted. Returns the entry as it was. Undefined: the address is not on the list.
  */
-export async function deleteSuppression(trx: Trx, accountId: string, addressKey: string): Promise<boolean> {
-  const { numUpdatedRows } = await trx
+export async function deleteSuppression(
+  trx: Trx,
+  accountId: string,
+  addressKey: string,
+): Promise<Pick<SuppressionRow, 'id' | 'reason'> | undefined> {
+  const before = await trx
+    .selectFrom('suppressions')
+    .select(['id', 'reason', 'unsubscribed_at'])
+    .where('account_id', '=', accountId)
+    .where('address_key', '=', addressKey)
+    .forUpdate()
+    .executeTakeFirst()
+  if (before === undefined) return undefined
+  const entry = { accountId, addressKey }
+  await (before.unsubscribed_at === null ? deleteEntry(trx, entry) : keepUnsubscription(trx, entry))
+  return before
+}
+
+async function keepUnsubscription(trx: Trx, { accountId, addressKey }: EntryKey): Promise<void> {
+  await trx
     .updateTable('suppressions')
     .set(({ ref }) => ({
       reason: 'unsubscribe',
@@ -149,34 +167,38 @@ export async function deleteSuppression(trx: Trx, accountId: string, addressKey:
     }))
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
-    .where('unsubscribed_at', 'is not', null)
-    .executeTakeFirst()
-  if (numUpdatedRows > 0n) return true
-  const { numDeletedRows } = await trx
+    .execute()
+}
+
+async function deleteEntry(trx: Trx, { accountId, addressKey }: EntryKey): Promise<void> {
+  await trx
     .deleteFrom('suppressions')
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
-    .executeTakeFirst()
-  return numDeletedRows > 0n
+    .execute()
 }
 
+type EntryKey = { accountId: string; addressKey: string }
+
 /**
- * Deletes the unsubscription of an address. Another reason on the list stays. Returns true when there was an
- * unsubscription.
+ * Deletes the unsubscription of an address. Another reason on the list stays. Returns the id of the entry. Null: there
+ * was no unsubscription.
  */
-export async function deleteUnsubscribed(trx: Trx, accountId: string, addressKey: string): Promise<boolean> {
-  const { numDeletedRows } = await trx
+export async function deleteUnsubscribed(trx: Trx, accountId: string, addressKey: string): Promise<string | null> {
+  const deleted = await trx
     .deleteFrom('suppressions')
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
     .where('reason', '=', 'unsubscribe')
+    .returning('id')
     .executeTakeFirst()
-  const { numUpdatedRows } = await trx
+  const updated = await trx
     .updateTable('suppressions')
     .set({ unsubscribed_at: null, unsubscribe_email_id: null })
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
     .where('unsubscribed_at', 'is not', null)
+    .returning('id')
     .executeTakeFirst()
-  return numDeletedRows + numUpdatedRows > 0n
+  return (deleted ?? updated)?.id ?? null
 }

@@ -6,13 +6,15 @@ import type {
   SuppressionReason,
   SuppressionSource,
 } from '../../contract/suppressions.ts'
-import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
+import { record } from '../audit-log/record.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { addressKey, addressPrefixes } from '../message/address.ts'
 import { readAddress } from '../message/mailbox.ts'
 import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { AuthoredScope } from '../shared/scope.ts'
 import {
   deleteSuppression,
   findSuppressions,
@@ -40,7 +42,7 @@ export type SuppressionService = {
    * Removes an address, in any letter case, from the list. If its owner has unsubscribed and the entry has another
    * reason, only that reason is removed, and the entry stays as `unsubscribe`. Throws `not_found`.
    */
-  delete(handle: Handle, accountId: string, address: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, address: string): Promise<void>
   /** Returns the addresses that are on the list. Addresses are given as `addressKey` makes them. */
   find(handle: Handle, accountId: string, addressKeys: readonly string[]): Promise<Map<string, Suppressed>>
 }
@@ -73,10 +75,17 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
       if (row === undefined) throw notSuppressed()
       return toSuppression(row)
     },
-    async delete(handle, accountId, address) {
-      const remove = (trx: Trx) => deleteSuppression(trx, accountId, addressKey(address))
-      if (isStorable(address) && (await inTransaction(handle, remove))) return
-      throw notSuppressed()
+    async delete(handle, { accountId, author }, address) {
+      if (!isStorable(address)) throw notSuppressed()
+      await inTransaction(handle, async (trx) => {
+        const entry = await deleteSuppression(trx, accountId, addressKey(address))
+        if (entry === undefined) throw notSuppressed()
+        const { id, reason } = entry
+        // Not the address: it would outlive the person here.
+        const target = { type: 'suppression', id, name: null } as const
+        const action = 'suppression.deleted'
+        await record(trx, { accountId, at: clock.now(), author, action, target, details: { reason } })
+      })
     },
     async find(handle, accountId, addressKeys) {
       if (addressKeys.length === 0) return new Map()

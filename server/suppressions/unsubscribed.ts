@@ -5,9 +5,9 @@ import { deleteUnsubscribed, insertUnsubscribed } from './queries.ts'
 
 /**
  * Removes an unsubscription by link, so that an address gets emails to audiences again. Another reason on the
- * suppression list stays. Returns true when there was an unsubscription.
+ * suppression list stays. Returns the id of the entry. Null: there was no unsubscription.
  */
-export async function removeUnsubscribe(trx: Trx, accountId: string, address: string): Promise<boolean> {
+export async function removeUnsubscribe(trx: Trx, accountId: string, address: string): Promise<string | null> {
   return deleteUnsubscribed(trx, accountId, addressKey(address))
 }
 

@@ -128,14 +128,18 @@ export async function selectVersions(
     .execute()
 }
 
-/** Deletes a template with its versions. Returns whether it was there. */
-export async function deleteTemplate(handle: Handle, accountId: string, id: string): Promise<boolean> {
-  const { numDeletedRows } = await handle
+/** Deletes a template with its versions. Returns what it was called. Undefined: it was not there. */
+export async function deleteTemplate(
+  trx: Trx,
+  accountId: string,
+  id: string,
+): Promise<Pick<TemplateRow, 'id' | 'name'> | undefined> {
+  return trx
     .deleteFrom('templates')
     .where('account_id', '=', accountId)
     .where('id', '=', id)
+    .returning(['id', 'name'])
     .executeTakeFirst()
-  return numDeletedRows > 0n
 }
 
 function publishedOf(handle: Handle, accountId: string, ids: readonly string[]) {

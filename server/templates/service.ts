@@ -9,12 +9,14 @@ import type {
   TemplateVersion,
   UpdateTemplate,
 } from '../../contract/templates.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { type NewAuditEntry, record } from '../audit-log/record.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Rendered } from '../rendering/renderer.ts'
 import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { AuthoredScope } from '../shared/scope.ts'
 import type { AccountTurns } from './account-turns.ts'
 import { detailsOf, markupOf, noMarkup, sentenceOf } from './mjml.ts'
 import { previewOf } from './preview.ts'
@@ -46,9 +48,9 @@ export type TemplateService = {
   get(handle: Handle, accountId: string, id: string): Promise<Template>
   /** Changes the draft. */
   update(handle: Handle, accountId: string, id: string, patch: UpdateTemplate): Promise<Template>
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
   /** Makes the draft the next version, unless it is published already. Throws `template_fault`. */
-  publish(handle: Handle, accountId: string, id: string): Promise<Template>
+  publish(handle: Handle, scope: AuthoredScope, id: string): Promise<Template>
   /** Returns what was published, newest first: the versions that are kept. */
   versions(handle: Handle, accountId: string, id: string): Promise<TemplateVersion[]>
   /** Renders the draft or the published version. Throws `template_not_found` for the latter where there is none. */
@@ -81,6 +83,15 @@ export function createTemplateService({ clock, rendererOf }: TemplateServiceOpti
     const said = faults.slice(0, 1).map(sentenceOf).join('')
     const details = detailsOf(faults, 'mjml')
     throw new DomainError('template_fault', `The template "${draft.id}" has a fault: ${said}`, { details })
+  }
+
+  async function audit(
+    trx: Trx,
+    { accountId, author }: AuthoredScope,
+    { id, name }: Pick<TemplateRow, 'id' | 'name'>,
+    change: Pick<NewAuditEntry, 'action' | 'details'>,
+  ): Promise<void> {
+    await record(trx, { accountId, at: clock.now(), author, target: { type: 'template', id, name }, ...change })
   }
 
   return {
@@ -123,10 +134,15 @@ export function createTemplateService({ clock, rendererOf }: TemplateServiceOpti
         return toTemplate(await updateTemplate(trx, before, { draft, revision, at: clock.now() }))
       })
     },
-    async delete(handle, accountId, id) {
-      if (!(await deleteTemplate(handle, accountId, id))) throw notFound('template', id)
+    async delete(handle, scope, id) {
+      await inTransaction(handle, async (trx) => {
+        const deleted = await deleteTemplate(trx, scope.accountId, id)
+        if (deleted === undefined) throw notFound('template', id)
+        await audit(trx, scope, deleted, { action: 'template.deleted' })
+      })
     },
-    async publish(handle, accountId, id) {
+    async publish(handle, scope, id) {
+      const { accountId } = scope
       const draft = await compiled(accountId, await find(handle, accountId, id))
       if (draft.html === null && draft.text === null) {
         throw new DomainError('template_fault', `The template "${id}" has neither HTML nor text: give it one of them.`)
@@ -139,6 +155,7 @@ export function createTemplateService({ clock, rendererOf }: TemplateServiceOpti
         // It, or a later one, was published meanwhile or before.
         if ((now.published_revision ?? 0) >= draft.revision) return toTemplate(now)
         const version = (now.published_version ?? 0) + 1
+        await audit(trx, scope, now, { action: 'template.published', details: { version: String(version) } })
         return toTemplate(await publishVersion(trx, draft, { version, at: clock.now() }))
       })
     },

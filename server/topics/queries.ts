@@ -81,19 +81,24 @@ export async function updateTopic(
 
 /**
  * Marks a topic as deleted. Waits for the transactions that write choices of it: when this has committed, no more are
- * written. Returns false when there is no such topic.
+ * written. Returns the topic. Undefined: there is no such topic.
  */
-export async function markTopicDeleted(trx: Trx, accountId: string, id: string, at: Date): Promise<boolean> {
+export async function markTopicDeleted(
+  trx: Trx,
+  accountId: string,
+  id: string,
+  at: Date,
+): Promise<TopicRow | undefined> {
   // FOR UPDATE, since an UPDATE of other columns would not wait for the key share of the writers.
   const topic = await topicsOf(trx, accountId).where('id', '=', id).forUpdate().executeTakeFirst()
-  if (topic === undefined) return false
+  if (topic === undefined) return undefined
   await trx
     .updateTable('topics')
     .set({ deleted_at: at })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .execute()
-  return true
+  return topic
 }
 
 /** A topic that is deleted and whose choices are still there. */

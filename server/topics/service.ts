@@ -1,12 +1,13 @@
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { type CreateTopic, maxTopics, type Topic, type UpdateTopic } from '../../contract/topics.ts'
+import { record } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import {
   countTopics,
   deleteNextChoices,
@@ -33,7 +34,7 @@ export type TopicService = {
    * choices at once, others by `clearDeletedTopics`. Throws `conflict` while campaigns about it are scheduled, sending or
    * paused.
    */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
 }
 
 type Dependencies = {
@@ -77,10 +78,14 @@ export function createTopicService({ clock, guardUsed }: Dependencies): TopicSer
       })
     },
     async delete(handle, scope, id) {
-      const { accountId } = scope
+      const { accountId, author } = scope
       await inTransaction(handle, async (trx) => {
-        if (!(await markTopicDeleted(trx, accountId, id, clock.now()))) throw notFound('topic', id)
+        const at = clock.now()
+        const topic = await markTopicDeleted(trx, accountId, id, at)
+        if (topic === undefined) throw notFound('topic', id)
         await guardUsed(trx, scope, id)
+        const target = { type: 'topic', id, name: topic.name } as const
+        await record(trx, { accountId, at, author, action: 'topic.deleted', target })
       })
       if (!handle.isTransaction) await deleteNextChoices(handle as Db, { account_id: accountId, id })
     },

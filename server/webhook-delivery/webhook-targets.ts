@@ -8,10 +8,16 @@ export type WebhookTarget = SealedSecrets & {
   id: string
   mode: Mode
   url: string
+  description: string | null
   events: string[]
   status: 'enabled' | 'disabled'
   version: number
   flow: number
+}
+
+/** Returns what the audit log calls a webhook. Not the URL: its path or query may hold a secret of the endpoint. */
+export function nameOfWebhook({ description, url }: Pick<WebhookTarget, 'description' | 'url'>): string {
+  return description ?? new URL(url).host
 }
 
 /** Matches webhooks of a customer: those with this value of `customer` in their metadata. In the words of its index. */
@@ -34,7 +40,7 @@ export async function findWebhookTarget(
   const portal = scope.mode === 'both' ? undefined : scope.portal
   return handle
     .selectFrom('webhooks')
-    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
+    .select(['id', 'mode', 'url', 'description', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
     .where('id', '=', webhookId)
     .where('account_id', '=', scope.accountId)
     .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))

@@ -23,6 +23,7 @@ import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { type AddressPolicy, faultOfUrl } from '../webhook-delivery/attempt/address-guard.ts'
 import { deletedVersion, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
+import { nameOfWebhook } from '../webhook-delivery/webhook-targets.ts'
 import { webhookChange } from './change.ts'
 import { createInFlight } from './in-flight.ts'
 import { assertInPortal, metadataInPortal } from './portal.ts'
@@ -116,9 +117,7 @@ export function createWebhookService({
 
   async function audit(trx: Trx, scope: AuthoredScope, webhook: Webhook, { action, details }: Change): Promise<void> {
     const { accountId, author, mode } = scope
-    // Not the URL: its path or query may hold a secret of the endpoint.
-    const name = webhook.description ?? new URL(webhook.url).host
-    const target = { type: 'webhook', id: webhook.id, name } as const
+    const target = { type: 'webhook', id: webhook.id, name: nameOfWebhook(webhook) } as const
     await record(trx, { accountId, at: clock.now(), author, action, target, details: { mode, ...details } })
   }
 

@@ -124,7 +124,7 @@ test('variants take the place of a template, and of its subject', async () => {
     html: '<p>Template, {{ season }}</p>',
     variables: [{ name: 'season', type: 'string', fallback: 'spring' }],
   })
-  await world.templates.publish(db, world.account, templateId)
+  await world.templates.publish(db, live, templateId)
   const variants = [
     { name: 'A' },
     { name: 'B', subject: 'Of B' },

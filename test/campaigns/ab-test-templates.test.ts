@@ -30,7 +30,7 @@ async function published(fields: Partial<Written> = {}): Promise<string> {
     ],
   }
   const { id } = await world.templates.create(db, world.account, { ...template, ...fields })
-  await world.templates.publish(db, world.account, id)
+  await world.templates.publish(db, live, id)
   return id
 }
 
@@ -79,7 +79,7 @@ test('a variant is sent as the version of its template that is published when th
   await world.templates.update(db, world.account, templateId, {
     html: '<p>Second: {{ greeting }} {{ contact.firstName }}, {{ season }}</p>',
   })
-  await world.templates.publish(db, world.account, templateId)
+  await world.templates.publish(db, live, templateId)
   await world.start(id)
   expect(await variantB(id)).toEqual({
     ...unsent,
@@ -92,7 +92,7 @@ test('a variant is sent as the version of its template that is published when th
       fallbacks: { greeting: 'Hello' },
     },
   })
-  await world.templates.delete(db, world.account, templateId)
+  await world.templates.delete(db, live, templateId)
   expect((await campaigns.render(db, live, id, { variant: 'B' })).html).toContain('Second: Hello Ada, spring')
   await world.run()
   expect(await sent(id)).toEqual(
@@ -126,9 +126,9 @@ test('a test of what was sent has what was copied, also when its template says s
   const id = await draft({ templateId })
   await world.start(id)
   await world.templates.update(db, world.account, templateId, { html: '<p>Second</p>' })
-  await world.templates.publish(db, world.account, templateId)
+  await world.templates.publish(db, live, templateId)
   expect(await tested(id)).toContain('Hello Grace, spring')
-  await world.templates.delete(db, world.account, templateId)
+  await world.templates.delete(db, live, templateId)
   expect(await tested(id)).toContain('Hello Grace, spring')
   await world.run()
   await world.handOver()
@@ -180,7 +180,7 @@ test('what is wrong with the template of a variant is told when it is written, s
   await expect(draft({ templateId: large })).rejects.toMatchObject(
     refused('rule_violation', { path: place, message: text }),
   )
-  await world.templates.delete(db, world.account, templateId)
+  await world.templates.delete(db, live, templateId)
   const gone = refused('template_not_found', { path: place })
   await expect(campaigns.send(db, live, id, null)).rejects.toMatchObject(gone)
   await expect(campaigns.test(db, live, id, { to: ['grace@example.org'] })).rejects.toMatchObject(gone)
@@ -189,8 +189,8 @@ test('what is wrong with the template of a variant is told when it is written, s
 test('a preview says whose template is gone: of the variant, of the campaign, or of the request', async () => {
   const [own, templateId] = [await published(), await published()]
   const id = await draft({ templateId }, { subject: null, content: undefined, templateId: own })
-  await world.templates.delete(db, world.account, templateId)
-  await world.templates.delete(db, world.account, own)
+  await world.templates.delete(db, live, templateId)
+  await world.templates.delete(db, live, own)
   const render = (request: Parameters<typeof campaigns.render>[3]) => campaigns.render(db, live, id, request)
   const gone = (path: string) => refused('template_not_found', { path, message: 'must be a template of the account' })
   const place = 'body.abTest.variants[1].templateId'
@@ -211,7 +211,7 @@ test('a copy of a campaign keeps the template of a variant, or what was copied o
   const unsent = { name: 'B', subject: null, content: null, templateId, templateVersion: null }
   expect(copy.abTest?.variants[1]).toEqual(unsent)
   expect(copy.variables).toEqual({ season: 'spring' })
-  await world.templates.delete(db, world.account, templateId)
+  await world.templates.delete(db, live, templateId)
   expect((await campaigns.duplicate(db, live, copy.id)).abTest?.variants[1]).toEqual(unsent)
   const late = await campaigns.duplicate(db, live, id)
   expect(late.abTest?.variants[1]).toMatchObject({

@@ -9,6 +9,7 @@ import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { rollUp } from '../../server/statistics/roll-up.ts'
+import { live } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const renderer = createRenderer()
@@ -239,7 +240,7 @@ test('a test whose winner is chosen by hand waits without an end, until a varian
   await world.time.advance(1_000 * hourMs)
   expect(await world.turn()).toBe(0)
   await expect(choose(id, 'C')).rejects.toMatchObject({ code: 'rule_violation', details: [{ path: 'body.variant' }] })
-  for (const scope of [world.test, { accountId: world.stranger, mode: 'live' as const }]) {
+  for (const scope of [world.test, live(world.stranger)]) {
     const asked = world.campaigns.chooseWinner(world.db, scope, id, 'B')
     await expect(asked).rejects.toMatchObject({ code: 'not_found' })
   }

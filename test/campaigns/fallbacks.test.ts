@@ -24,7 +24,7 @@ type Declared = NonNullable<Parameters<typeof world.templates.create>[2]['variab
 async function published(html: string, fallbacks: Readonly<Record<string, string>>): Promise<string> {
   const variables: Declared = Object.entries(fallbacks).map(([name, fallback]) => ({ name, type: 'string', fallback }))
   const { id } = await world.templates.create(db, world.account, { name: 'News', subject: 'News', html, variables })
-  await world.templates.publish(db, world.account, id)
+  await world.templates.publish(db, live, id)
   return id
 }
 
@@ -65,7 +65,7 @@ test('a copy of a campaign keeps the fallbacks of each template that is gone apa
   const id = await world.draft(audience, { templateId: own, variables: season, abTest })
   const said = ['<p>Dear, spring, always</p>', '<p>Hello, spring</p>', '<p>Hi, spring</p>']
   expect(await sendAll(id)).toEqual(new Set(said.slice(1)))
-  for (const templateId of [own, a, b]) await world.templates.delete(db, world.account, templateId)
+  for (const templateId of [own, a, b]) await world.templates.delete(db, live, templateId)
 
   const copy = await campaigns.duplicate(db, live, id)
   expect(copy).toMatchObject({ variables: season, content: { fallbacks: { greeting: 'Dear', other: ', always' } } })
@@ -95,7 +95,7 @@ test('a copy of a campaign has the fallbacks of templates that are gone, however
   const abTest = testOf({ name: 'A', templateId: a }, { name: 'B', templateId: b })
   const id = await world.draft(audience, { content: { text: 'Own' }, variables: season, abTest })
   await sendAll(id)
-  for (const templateId of [a, b]) await world.templates.delete(db, world.account, templateId)
+  for (const templateId of [a, b]) await world.templates.delete(db, live, templateId)
   const copy = await campaigns.duplicate(db, live, id)
   expect(copy.variables).toEqual(season)
   expect(await sendAll(copy.id)).toEqual(new Set(['<p>a</p>', '<p>b</p>']))
@@ -109,7 +109,7 @@ test('content of a variant has the fallbacks of the template of the campaign, in
   expect(await renderedAll(id)).toEqual([said, said, `B: ${said}`])
   expect(await rendered(id, { variant: 'B', variables: { season: 'fall' } })).toBe('B: <p>Dear, fall</p>')
   expect(await sendAll(id)).toEqual(new Set([said, `B: ${said}`]))
-  await world.templates.delete(db, world.account, templateId)
+  await world.templates.delete(db, live, templateId)
   expect(await renderedAll((await campaigns.duplicate(db, live, id)).id)).toEqual([said, said, `B: ${said}`])
 })
 

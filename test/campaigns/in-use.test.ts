@@ -141,13 +141,13 @@ test('a template that is deleted changes nothing for campaigns that were sent, w
   const { db, live, campaigns, draft, templates, account } = world
   const message = { name: 'News', subject: 'Spring', text: 'Spring is here.' }
   const { id: templateId } = await templates.create(db, account, message)
-  await templates.publish(db, account, templateId)
+  await templates.publish(db, live, templateId)
   const people = await world.addAudience(1)
   const variants = [{ name: 'A' }, { name: 'B', templateId }]
   const scheduled = await draft(people, { templateId, abTest: { share: 100, winnerBy: 'manual', variants } })
   const unsent = await draft(people, { templateId })
   await campaigns.send(db, live, scheduled, new Date(world.time.clock.now().getTime() + 3_600_000))
-  await templates.delete(db, account, templateId)
+  await templates.delete(db, live, templateId)
   await world.time.advance(3_600_000)
   await world.run()
   await world.handOver()

@@ -3,6 +3,7 @@ import { createEngine } from '../../server/campaigns/engine.ts'
 import { claimCampaigns } from '../../server/campaigns/engine-queries.ts'
 import { startTimeOf } from '../../server/campaigns/start-time.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
+import { live } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const renderer = createRenderer()
@@ -175,7 +176,7 @@ describe('a campaign at a local time', () => {
     await add('chatham', 'Pacific/Chatham')
     const id = await schedule({ localTime })
     // Within a transaction, the values stay for now, as those of a large account do.
-    await world.db.transaction().execute((trx) => world.properties.delete(trx, world.account, 'timezone'))
+    await world.db.transaction().execute((trx) => world.properties.delete(trx, live(world.account), 'timezone'))
     expect(await writtenAt(id)).toEqual({ 'chatham@example.org': comesAt.UTC })
   })
 })
@@ -200,7 +201,7 @@ test.each([
 })
 
 test('a request for a local time is refused where the zones of people are not declared', async () => {
-  await world.properties.delete(world.db, world.account, 'timezone')
+  await world.properties.delete(world.db, live(world.account), 'timezone')
   const message = /needs the contact property "timezone" with the type "string"/
   await expect(schedule({ localTime })).rejects.toMatchObject(refusal('body.localTime', message))
   await world.properties.create(world.db, world.account, { key: 'timezone', type: 'number' })

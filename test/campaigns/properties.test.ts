@@ -53,10 +53,10 @@ test('a message has the properties of each person, fallbacks, and the defaults o
 })
 
 test('a message has nothing of a property that was deleted, and nothing of another account', async () => {
-  const { db, live, account, stranger } = world
+  const { db, live, stranger } = world
   await world.properties.create(db, stranger, { key: 'secret', type: 'string', fallback: 'theirs' })
   await world.contacts.add(db, live, audience, { email: 'a@example.org', properties: values })
-  await world.properties.delete(db, account, 'city')
+  await world.properties.delete(db, live, 'city')
   const content = { text: '[{{ properties.city }}{{ properties.secret }}] {{ properties.plan }}' }
   await world.start(await world.draft(audience, { content }))
   await world.run()

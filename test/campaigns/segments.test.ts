@@ -148,7 +148,7 @@ test('a segment that cannot be used cancels a campaign when a property that it n
   const segmentId = await segment({ type: 'property', property: 'plan', operator: 'is', value: 'pro' })
   const id = await world.draft(audience, { segmentIds: [segmentId] })
   await world.start(id)
-  await world.properties.delete(world.db, world.account, 'plan')
+  await world.properties.delete(world.db, live(world.account), 'plan')
   await world.run()
   expect(await get(id)).toMatchObject({ status: 'canceled', statusReason: expect.stringContaining('plan') })
 })

@@ -3,6 +3,7 @@ import type { UpdateCampaign } from '../../contract/campaign-resource.ts'
 import { exampleId } from '../../contract/ids.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { DomainError } from '../../server/shared/errors.ts'
+import { live } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const renderer = createRenderer()
@@ -31,7 +32,7 @@ const news = {
 
 async function published(fields: Partial<typeof news> = {}, account = world.account): Promise<string> {
   const { id } = await world.templates.create(world.db, account, { ...news, ...fields })
-  await world.templates.publish(world.db, account, id)
+  await world.templates.publish(world.db, live(account), id)
   return id
 }
 
@@ -71,7 +72,7 @@ test('a draft shows its template, and the subject that the template has now', as
   })
   await world.templates.update(world.db, world.account, templateId, { subject: 'Changed' })
   expect((await get(id)).subject).toBe(news.subject)
-  await world.templates.publish(world.db, world.account, templateId)
+  await world.templates.publish(world.db, live(world.account), templateId)
   expect((await get(id)).subject).toBe('Changed')
   const { data } = await world.campaigns.list(world.db, world.live, { limit: 10 })
   expect(data).toMatchObject([{ id, subject: 'Changed', templateId }])
@@ -149,7 +150,7 @@ test('a campaign that is sent has a copy of the published version: a later chang
   const id = await world.draft(audience, { templateId, variables })
   await world.templates.update(world.db, world.account, templateId, { text: 'Not published' })
   await world.start(id)
-  await world.templates.publish(world.db, world.account, templateId)
+  await world.templates.publish(world.db, live(world.account), templateId)
   expect(await get(id)).toMatchObject({
     templateId,
     templateVersion: 1,
@@ -158,7 +159,7 @@ test('a campaign that is sent has a copy of the published version: a later chang
     variables,
   })
   await world.turn()
-  await world.templates.delete(world.db, world.account, templateId)
+  await world.templates.delete(world.db, live(world.account), templateId)
   await world.run()
   const [email] = await sent()
   expect(email).toMatchObject({ subject: 'Spring is here, Ada', text: 'Hello Ada, Spring.' })
@@ -171,7 +172,7 @@ test('a campaign that is sent has its own subject, if it was given one, and the 
   const templateId = await published()
   const id = await world.draft(audience, { templateId, variables, subject: 'For {{ contact.firstName }}' })
   await world.templates.update(world.db, world.account, templateId, { text: 'New text' })
-  await world.templates.publish(world.db, world.account, templateId)
+  await world.templates.publish(world.db, live(world.account), templateId)
   await world.start(id)
   await world.run()
   expect(await sent()).toMatchObject([{ subject: 'For Ada', text: 'New text' }])
@@ -183,9 +184,9 @@ test('a campaign that is sent is refused when its template was deleted before, o
   const id = await world.draft(audience, { templateId, variables })
   const more = [...news.variables, { name: 'more', type: 'string' as const, required: true }]
   await world.templates.update(world.db, world.account, templateId, { variables: more })
-  await world.templates.publish(world.db, world.account, templateId)
+  await world.templates.publish(world.db, live(world.account), templateId)
   expect(await refusal(world.start(id))).toEqual(['rule_violation', 'body.variables.more: is required'])
-  await world.templates.delete(world.db, world.account, templateId)
+  await world.templates.delete(world.db, live(world.account), templateId)
   expect(await refusal(world.start(id))).toEqual([
     'template_not_found',
     'body.templateId: must be a template of the account',
@@ -209,12 +210,12 @@ test('a preview of a campaign that was sent has what was copied, with a subject 
   await world.start(id)
   const changes = { html: '<p>Another</p>', text: null }
   await world.templates.update(world.db, world.account, templateId, changes)
-  await world.templates.publish(world.db, world.account, templateId)
+  await world.templates.publish(world.db, live(world.account), templateId)
   const render = () =>
     world.campaigns.render(world.db, world.live, id, { subject: 'New', variables: { season: 'Fall' } })
   const shown = { subject: 'New', text: 'Hello Ada, Fall.' }
   expect(await render()).toMatchObject(shown)
-  await world.templates.delete(world.db, world.account, templateId)
+  await world.templates.delete(world.db, live(world.account), templateId)
   expect(await render()).toMatchObject(shown)
 })
 
@@ -243,7 +244,7 @@ test('a campaign that is sent is duplicated with its template, and with what was
     content: { preheader: null, html: null, text: null },
     variables,
   })
-  await world.templates.delete(world.db, world.account, templateId)
+  await world.templates.delete(world.db, live(world.account), templateId)
   const copy = await world.campaigns.duplicate(world.db, world.live, id)
   expect(copy).toMatchObject({
     templateId: null,

@@ -3,7 +3,7 @@ import type { CreateImport, Import } from '../../contract/imports.ts'
 import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { createImportService, type ImportService } from '../../server/imports/service.ts'
 import { startImportWorker } from '../../server/imports/worker.ts'
-import type { Scope } from '../../server/shared/scope.ts'
+import type { AuthoredScope } from '../../server/shared/scope.ts'
 import { findWithoutTopic } from '../../server/topics/choices.ts'
 import { createTopicService } from '../../server/topics/service.ts'
 import { patienceMs } from '../support/patience.ts'
@@ -28,7 +28,7 @@ async function newAudience(doubleOptIn: { from: string } | null = { from }): Pro
   return (await world.audiences.create(world.db, world.live, { name: 'Readers', doubleOptIn })).id
 }
 
-type Options = Omit<CreateImport, 'audienceId'> & { scope?: Scope }
+type Options = Omit<CreateImport, 'audienceId'> & { scope?: AuthoredScope }
 
 async function upload(audienceId: string, file: string, { scope = world.live, ...options }: Options = {}) {
   async function* pieces() {

@@ -18,6 +18,7 @@ import { type Operation, operationById, keyOperations as operations } from '../s
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { askingCases } from './asking-cases.ts'
+import { actionsWrittenBy, writtenAsWanted } from './audited-operations.ts'
 import { campaignCases, deleteUsed, toNobody } from './campaign-cases.ts'
 import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
@@ -75,11 +76,10 @@ describe('on a service that is well', () => {
   })
   afterAll(() => service.stop())
 
-  test.each(operations.map((operation) => [operation.id, operation] as const))('%s succeeds', async (_, operation) => {
+  test.each(operations.map((operation) => [operation.id, operation] as const))('%s succeeds', async (id, operation) => {
     const path = pathOf(operation, await fixtures.parametersFor(operation))
-    const answer = await call(client, operation, { fixtures, path })
-    expect(answer.status).toBeGreaterThanOrEqual(200)
-    expect(answer.status).toBeLessThan(300)
+    const [{ status }, actions] = await actionsWrittenBy(service, () => call(client, operation, { fixtures, path }))
+    expect([Math.trunc(status / 100), actions]).toEqual([2, writtenAsWanted(id)])
   })
 
   test.each(declaring(400))('%s refuses an unknown query key with 400', async (_, operation) => {

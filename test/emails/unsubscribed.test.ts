@@ -49,7 +49,7 @@ async function entryOf(address: string) {
   return data[0]
 }
 
-const takeOff = (address: string) => world.suppressions.delete(world.db, world.account, address)
+const takeOff = (address: string) => world.suppressions.delete(world.db, live(world.account), address)
 
 test.each(['bounced', 'complained', 'by hand'] as const)(
   'an unsubscribing outlasts what comes after it: %s',

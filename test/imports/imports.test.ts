@@ -298,7 +298,7 @@ test('an import that is canceled in the middle reads no more rows, and its count
 test('an import into an audience that was deleted fails and says so', async () => {
   const { db, account, audiences, upload, startWorker, ended } = world
   const { id, audienceId } = await upload(many('nowhere', 5))
-  await audiences.delete(db, { accountId: account, mode: 'live' }, audienceId)
+  await audiences.delete(db, live(account), audienceId)
   const worker = startWorker()
   expect(await ended(id)).toMatchObject({ status: 'failed', failureReason: 'the audience was deleted', rowsRead: 0 })
   await worker.stop()

@@ -8,6 +8,7 @@ import { deleteOldEntries } from '../../server/audit-log/retention.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { keyThatMay } from '../support/api-keys.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
+import { csvFile } from '../support/fixtures.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /*
@@ -70,6 +71,99 @@ test('the audit log has an entry for a sending domain that comes, gets new keys 
     ['domain.created', {}],
   ])
   expect((await newest())[0]?.target).toEqual({ type: 'domain', id, name: 'audited.test' })
+})
+
+test('the audit log says who sent, paused and deleted a campaign, and when it was to start', async () => {
+  const client = service.client.as(service.keys.test)
+  const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'News' } })
+  const content = { from: 'hello@example.com', subject: 'Not for the log', content: { text: 'Hello' } }
+  const draft = async () => {
+    const body = { name: 'Spring', audienceId, ...content }
+    return { params: { id: (await client.succeed(contract.campaigns.create, { body })).id } }
+  }
+  const now = await draft()
+  await client.succeed(contract.campaigns.send, { ...now, body: {} })
+  // As the worker does, which this service has not.
+  const { db } = service.database
+  await db.updateTable('campaigns').set({ status: 'sending' }).where('id', '=', now.params.id).execute()
+  await client.succeed(contract.campaigns.pause, { ...now, body: {} })
+  await client.succeed(contract.campaigns.resume, { ...now, body: {} })
+  await client.succeed(contract.campaigns.cancel, { ...now, body: {} })
+  await client.succeed(contract.campaigns.delete, now)
+  const mode = 'test'
+  expect(await newestOf(now.params.id)).toEqual([
+    ['campaign.deleted', { mode }],
+    ['campaign.canceled', { mode }],
+    ['campaign.resumed', { mode }],
+    ['campaign.paused', { mode }],
+    ['campaign.sent', { mode, audienceId }],
+  ])
+  expect((await newest())[0]?.target).toEqual({ type: 'campaign', id: now.params.id, name: 'Spring' })
+  const later = await draft()
+  const scheduledAt = new Date(time.clock.now().getTime() + 3_600_000).toISOString()
+  await client.succeed(contract.campaigns.send, { ...later, body: { scheduledAt } })
+  expect(await newestOf(later.params.id)).toEqual([['campaign.scheduled', { mode, audienceId, scheduledAt }]])
+  expect(JSON.stringify(await newest(20))).not.toContain(content.subject)
+})
+
+test('the audit log says who lifted a suppression and deleted a person, and no address', async () => {
+  const address = 'to-be-forgotten@example.com'
+  const person = await service.client.succeed(contract.subscribers.create, { body: { email: address } })
+  const { id } = await service.client.succeed(contract.suppressions.create, { body: { address } })
+  const unsubscribed = { id: newId('suppression', time.clock.now()), created_at: time.clock.now() }
+  await service.client.succeed(contract.suppressions.delete, { params: { address } })
+  expect(await newestOf(id)).toEqual([['suppression.deleted', { reason: 'manual' }]])
+  await service.database.db
+    .insertInto('suppressions')
+    .values({
+      ...unsubscribed,
+      account_id: service.accountId,
+      address,
+      address_key: address,
+      reason: 'unsubscribe',
+      source: 'unsubscribe_link',
+      email_id: null,
+    })
+    .execute()
+  const params = { id: person.id }
+  for (const status of ['active', 'active'] as const) {
+    await service.client.succeed(contract.subscribers.update, { params, body: { status } })
+  }
+  const lifted = { reason: 'unsubscribe', subscriberId: person.id }
+  expect(await newestOf(unsubscribed.id)).toEqual([['suppression.deleted', lifted]])
+  await service.client.succeed(contract.subscribers.delete, { params })
+  expect(await newestOf(person.id)).toEqual([['subscriber.deleted', {}]])
+  expect(JSON.stringify(await newest(20))).not.toContain(address)
+})
+
+test('the audit log has one entry for an import, and none for a file that is refused', async () => {
+  const { id: audienceId } = await service.client.succeed(contract.audiences.create, { body: { name: 'Imported' } })
+  const path = `/v1/imports?audienceId=${audienceId}&fileName=people.csv`
+  const [before] = await newest()
+  const refused = await service.client.send('POST', path, { ...csvFile, raw: 'name\nAda\n' })
+  expect(refused.status).toBe(422)
+  expect((await newest())[0]).toEqual(before)
+  const { body } = await service.client.send('POST', path, csvFile)
+  const params = { id: String(Object(body).id) }
+  for (let times = 0; times < 2; times++) await service.client.succeed(contract.imports.cancel, { params, body: {} })
+  const details = { mode: 'live', audienceId }
+  expect(await newestOf(params.id)).toEqual([
+    ['import.canceled', details],
+    ['import.created', details],
+  ])
+  expect((await newest())[0]?.target).toEqual({ type: 'import', id: params.id, name: 'people.csv' })
+})
+
+test('the audit log has one entry for a recovery, however often it is asked for while it runs', async () => {
+  const { id } = await service.client.succeed(contract.webhooks.create, { body: webhook })
+  const since = '2026-02-28T00:00:00.000Z'
+  const recover = () => service.client.succeed(contract.deliveries.recover, { params: { id }, body: { since } })
+  const { id: recoveryId } = await recover()
+  expect((await recover()).started).toBe(false)
+  expect(await newestOf(id)).toEqual([
+    ['webhook.recovery_started', { mode: 'live', recoveryId, since }],
+    ['webhook.created', { mode: 'live' }],
+  ])
 })
 
 test('the audit log has an entry for what test keys change too, which says so', async () => {

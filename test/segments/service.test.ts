@@ -229,7 +229,7 @@ test('a segment whose property was deleted matches nobody and says why, until it
   const conditions: SegmentCondition = { type: 'and', conditions: [everybody, condition] }
   const { id } = await segments.create(db, account, { audienceId, name: 'Not red', conditions })
   expect(await segments.count(db, account, id)).toMatchObject({ count: 2 })
-  await properties.delete(db, account, 'color')
+  await properties.delete(db, live(account), 'color')
   const details = [{ path: 'conditions.conditions[1].property', message: expect.stringContaining('"color"') }]
   for (const call of [
     () => segments.count(db, account, id),
@@ -250,7 +250,7 @@ test('a segment whose property was deleted is of no use either where the propert
   await properties.create(db, account, { key: 'size', type: 'string' })
   const condition: SegmentCondition = { type: 'property', property: 'size', operator: 'contains', value: 'x' }
   const { id } = await segments.create(db, account, { audienceId, name: 'Large', conditions: condition })
-  await properties.delete(db, account, 'size')
+  await properties.delete(db, live(account), 'size')
   await clearDeletedProperties({ db })
   await properties.create(db, account, { key: 'size', type: 'number' })
   expect(await refusal(segments.count(db, account, id))).toBe('segment_invalid')

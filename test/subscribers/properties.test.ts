@@ -62,7 +62,7 @@ test('the properties of an account are listed by key, and are no others', async 
   expect(await findProperties(db, account)).toEqual(listed.map(({ key, type, fallback }) => ({ key, type, fallback })))
   expect(await properties.list(db, stranger)).toEqual([])
   expect(await refusal(properties.update(db, stranger, 'plan', { fallback: 'none' }))).toBe('not_found')
-  expect(await refusal(properties.delete(db, stranger, 'plan'))).toBe('not_found')
+  expect(await refusal(properties.delete(db, live(stranger), 'plan'))).toBe('not_found')
 })
 
 test('the properties of an account have a fallback of their type, which can change and be taken away', async () => {
@@ -72,7 +72,7 @@ test('the properties of an account have a fallback of their type, which can chan
   expect(await properties.update(db, account, 'level', { fallback: 2 })).toMatchObject({ fallback: 2 })
   expect(await properties.update(db, account, 'level', {})).toMatchObject({ fallback: 2 })
   expect(await properties.update(db, account, 'level', { fallback: null })).toMatchObject({ fallback: null })
-  await properties.delete(db, account, 'level')
+  await properties.delete(db, live(account), 'level')
   expect(await refusal(properties.create(db, account, { key: 'x', type: 'date', fallback: 'now' }))).toBe(
     'rule_violation',
   )
@@ -146,12 +146,12 @@ test('a deleted property is shown no more, has no values left, and can be declar
   await properties.create(db, account, { key: 'gone', type: 'string' })
   const given = { gone: 'x', plan: 'pro' }
   const person = await subscribers.create(db, live(account), { email: address(), properties: given })
-  await properties.delete(db, account, 'gone')
-  expect(await refusal(properties.delete(db, account, 'gone'))).toBe('not_found')
+  await properties.delete(db, live(account), 'gone')
+  expect(await refusal(properties.delete(db, live(account), 'gone'))).toBe('not_found')
   expect((await subscribers.get(db, account, person.id)).properties).toEqual({ plan: 'pro' })
   await properties.create(db, account, { key: 'gone', type: 'number' })
   expect((await subscribers.get(db, account, person.id)).properties).toEqual({ plan: 'pro' })
-  await properties.delete(db, account, 'gone')
+  await properties.delete(db, live(account), 'gone')
 })
 
 test('a deleted property is taken from more people than one statement looks at, piece by piece, and from no other account', async () => {
@@ -173,7 +173,7 @@ test('a deleted property is taken from more people than one statement looks at, 
       `.execute(db)
     return rows[0]?.count
   }
-  await properties.delete(db, one, 'plan')
+  await properties.delete(db, live(one), 'plan')
   expect(await withPlan(one)).toBe(3_000)
   expect(await properties.list(db, one)).toEqual([])
   await expect(properties.create(db, one, { key: 'plan', type: 'number' })).rejects.toMatchObject({
@@ -193,7 +193,7 @@ test('a deleted property gets no value from a request that was under way', async
   await inTransaction(db, async (trx) => {
     await changedProperties(trx, account, { before: {}, change: { late: 'x' } })
     // Waits for this transaction.
-    deleting = properties.delete(db, account, 'late')
+    deleting = properties.delete(db, live(account), 'late')
     await subscribers.update(trx, live(account), id, { properties: { late: 'x' } })
   })
   await deleting

@@ -26,7 +26,7 @@ import {
 import { createTestTime } from './clock.ts'
 import { createTestDatabase } from './database.ts'
 import { patienceMs } from './patience.ts'
-import { live } from './scope.ts'
+import { live, testing } from './scope.ts'
 
 const testSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
@@ -293,7 +293,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     },
     deliveriesNow,
     async recover(webhookId, since, mode = 'live') {
-      const scope = { accountId, mode }
+      const scope = (mode === 'live' ? live : testing)(accountId)
       const { id } = await deliveries.recover(db, scope, webhookId, { since: since.toISOString() })
       const wake = (flow: number) => workers.wakeDelivery(flow)
       for (let task = 0; ; task++) {

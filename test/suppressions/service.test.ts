@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addressKey } from '../../server/message/address.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createSuppressionService, type SuppressionService } from '../../server/suppressions/service.ts'
+import { live } from '../support/scope.ts'
 import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
@@ -107,15 +108,15 @@ test('a list by what is no address is refused', async () => {
 test('taking an address off works in whatever letter case, once, and in its own account only', async () => {
   const { db, account, stranger } = world
   await insert('Off@Bücher.example', 'hard_bounce')
-  expect(await refusal(suppressions.delete(db, stranger, 'off@bücher.example'))).toBe('not_found')
-  await suppressions.delete(db, account, 'OFF@xn--bcher-kva.EXAMPLE')
-  expect(await refusal(suppressions.delete(db, account, 'off@bücher.example'))).toBe('not_found')
+  expect(await refusal(suppressions.delete(db, live(stranger), 'off@bücher.example'))).toBe('not_found')
+  await suppressions.delete(db, live(account), 'OFF@xn--bcher-kva.EXAMPLE')
+  expect(await refusal(suppressions.delete(db, live(account), 'off@bücher.example'))).toBe('not_found')
 })
 
 test.each(['x', '\u0000', '@', 'ä', 'a@b\u0000.example'])(
   'taking an address off finds nothing for %j',
   async (address) => {
-    expect(await refusal(suppressions.delete(world.db, world.account, address))).toBe('not_found')
+    expect(await refusal(suppressions.delete(world.db, live(world.account), address))).toBe('not_found')
   },
 )
 

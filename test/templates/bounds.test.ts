@@ -5,6 +5,7 @@ import { createRenderer } from '../../server/rendering/renderer.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createAccountTurns } from '../../server/templates/account-turns.ts'
 import { createTemplateService, type TemplateService } from '../../server/templates/service.ts'
+import { live } from '../support/scope.ts'
 import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 const renderer = createRenderer()
@@ -32,7 +33,7 @@ test('an account has at most 1,000 templates, however many are made at once', as
   const codes = await Promise.all(Array.from({ length: 5 }, () => refusal(templates.create(db, crowded, content))))
   expect(codes.toSorted()).toEqual(['conflict', 'conflict', 'conflict', 'not refused', 'not refused'])
   expect(await refusal(templates.create(db, world.account, content))).toBe('not refused')
-  await templates.delete(db, crowded, 'tpl_3')
+  await templates.delete(db, live(crowded), 'tpl_3')
   expect(await refusal(templates.create(db, crowded, content))).toBe('not refused')
 })
 
@@ -40,19 +41,19 @@ test('versions are listed, newest first, and the newest 100 are kept', async () 
   const { db, account } = world
   const { id } = await templates.create(db, account, content)
   expect(await templates.versions(db, account, id)).toEqual([])
-  await templates.publish(db, account, id)
+  await templates.publish(db, live(account), id)
   expect(await templates.versions(db, account, id)).toEqual([
     { version: 1, subject: 'News', publishedAt: world.clock.now().toISOString() },
   ])
   await templates.update(db, account, id, { subject: 'Newer' })
-  await templates.publish(db, account, id)
+  await templates.publish(db, live(account), id)
   expect((await templates.versions(db, account, id)).map(({ version, subject }) => [version, subject])).toEqual([
     [2, 'Newer'],
     [1, 'News'],
   ])
   await db.updateTable('templates').set({ published_version: 100 }).where('id', '=', id).execute()
   await templates.update(db, account, id, { subject: 'Newest' })
-  await templates.publish(db, account, id)
+  await templates.publish(db, live(account), id)
   expect((await templates.versions(db, account, id)).map(({ version }) => version)).toEqual([101, 2])
   expect(await refusal(templates.versions(db, world.stranger, id))).toBe('not_found')
 })

@@ -18,7 +18,7 @@ export function contactPropertyRoutes(properties: ContactPropertyService, endpoi
       body: await properties.update(handle, scope.accountId, params.key, body),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
-      await properties.delete(handle, scope.accountId, params.key)
+      await properties.delete(handle, scope, params.key)
       return { status: 204, body: undefined }
     }),
   })

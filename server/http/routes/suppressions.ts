@@ -18,7 +18,7 @@ export function suppressionRoutes(suppressions: SuppressionService, endpoint: En
       body: await suppressions.get(handle, scope.accountId, params.address),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
-      await suppressions.delete(handle, scope.accountId, params.address)
+      await suppressions.delete(handle, scope, params.address)
       return { status: 204, body: undefined }
     }),
   })

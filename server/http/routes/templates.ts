@@ -27,12 +27,12 @@ export function templateRoutes(templates: TemplateService, endpoint: Endpoint) {
       body: await templates.update(handle, scope.accountId, params.id, body),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
-      await templates.delete(handle, scope.accountId, params.id)
+      await templates.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
     publish: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await templates.publish(handle, scope.accountId, params.id),
+      body: await templates.publish(handle, scope, params.id),
     })),
     versions: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,

@@ -4,7 +4,7 @@ import { createImportService } from '../../../server/imports/service.ts'
 import { type ImportWorkerOptions, startImportWorker } from '../../../server/imports/worker.ts'
 import { noConfirmations } from '../no-confirmations.ts'
 import { patienceMs } from '../patience.ts'
-import { live } from '../scope.ts'
+import { live, testing } from '../scope.ts'
 import { createWorld } from './audiences.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof createImportWorld>>
@@ -24,7 +24,7 @@ export async function createImportWorld() {
     return startImportWorker({ ...means, pollIntervalMs: 20, ...options })
   }
 
-  const scopeOf = (mode: Mode = 'live', accountId = account) => ({ accountId, mode })
+  const scopeOf = (mode: Mode = 'live', accountId = account) => (mode === 'live' ? live : testing)(accountId)
 
   /** Stores a file, in pieces of so many bytes. */
   async function upload(

@@ -57,7 +57,12 @@ function Entries() {
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
-        empty={<Empty title="Nothing yet">Changes of keys, members, webhooks and domains are listed here.</Empty>}
+        empty={
+          <Empty title="Nothing yet">
+            Changes of keys, members, webhooks and domains are listed here, and who sent, imported, published or deleted
+            what.
+          </Empty>
+        }
       />
     </Screen>
   )
