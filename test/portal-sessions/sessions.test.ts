@@ -279,6 +279,18 @@ test.each([
   expect([answer.status, Object(answer.body).error.code]).toEqual([403, 'forbidden_origin'])
 })
 
+test.each<[string, Record<string, string>, number]>([
+  ['without Sec-Fetch-Site', {}, 403],
+  ['from another site', { 'sec-fetch-site': 'cross-site' }, 403],
+  ['from another host of the same site', { 'sec-fetch-site': 'same-site' }, 403],
+  ['from the same origin', { 'sec-fetch-site': 'same-origin' }, 404],
+])('a request of the portal that has no Origin and comes %s is answered as it should', async (_, more, status) => {
+  const { cookie, sessionId } = await openPortal(service)
+  const { origin: _own, ...headers } = { ...pageHeaders(service.url), cookie, 'x-postern-portal': sessionId, ...more }
+  const path = `/v1/webhooks/${exampleId('webhook')}`
+  expect((await service.client.send('DELETE', path, { key: null, headers })).status).toBe(status)
+})
+
 test('a request of the portal neither opens the dashboard, nor is a session of the dashboard one of the portal', async () => {
   const person = await signUp(service)
   const customer = await openPortal(service)

@@ -177,6 +177,22 @@ describe('attacks on sessions', () => {
     expect((await person.send('GET', '/v1/session')).status).toBe(200)
   })
 
+  test.each<[string, Record<string, string>, number]>([
+    ['without Sec-Fetch-Site', {}, 403],
+    ['from another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['from another host of the same site', { 'sec-fetch-site': 'same-site' }, 403],
+    ['from no page', { 'sec-fetch-site': 'none' }, 403],
+    ['from the same origin', { 'sec-fetch-site': 'same-origin' }, 201],
+  ])(
+    'a request that changes something, has no Origin and comes %s is answered as it should',
+    async (_, more, status) => {
+      const { origin, ...headers } = (await signUp(service)).headers()
+      expect(origin).toBe(service.url)
+      const sent = { key: null, headers: { ...headers, ...more }, json: { name: 'List' } }
+      expect((await service.client.send('POST', '/v1/audiences', sent)).status).toBe(status)
+    },
+  )
+
   test('a request that reads is refused without the header of the dashboard', async () => {
     const person = await signUp(service)
     const { status } = await person.send('GET', '/v1/webhooks', { headers: { 'x-postern-dashboard': '0' } })
