@@ -3,23 +3,24 @@ import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import { suppressUnsubscribed } from '../suppressions/unsubscribed.ts'
+import { findPersonOfLink } from './link-person.ts'
 import { lockPerson, type PeopleDependencies } from './people.ts'
 import { findModeOfEmail } from './queries.ts'
 import type { SubscriberService } from './service.ts'
 import { chooseTopics } from './topics.ts'
 
 export type OneClickMeans = PeopleDependencies & {
-  subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'>
+  subscribers: Pick<SubscriberService, 'unsubscribe'>
   /** Counts, for statistics, that the recipient of an email has unsubscribed with its link. Once for each recipient. */
   count: (trx: Trx, of: Pick<UnsubscribeRef, 'accountId' | 'emailId' | 'position'> & { at: Date }) => Promise<void>
 }
 
 /**
  * Unsubscribes an address by the link of an email, however old the email is. A link with a topic leaves only that topic,
- * while the person and the topic exist. Any other link, and such a link later, leaves everything: the subscriber with
- * this address, if there is one, is unsubscribed as over the API, and the address gets no more emails to audiences. A
- * second call changes nothing. The events have the mode of the email, or `live` when the email was deleted. Returns
- * false when the account no longer exists.
+ * while the person and the topic exist. Any other link, and such a link later, leaves everything: the person that
+ * the link belongs to (`findPersonOfLink`), if there is one, is unsubscribed as over the API, and the address that the
+ * email went to gets no more emails to audiences. A second call changes nothing. The events have the mode of the email,
+ * or `live` when the email was deleted. Returns false when the account no longer exists.
  *
  * Source: RFC 8058 §3.2.
  */
@@ -32,10 +33,10 @@ export async function unsubscribeByLink(
   return inTransaction(handle, async (trx) => {
     await means.count(trx, { accountId, emailId, position, at: clock.now() })
     const scope = { accountId, mode: (await findModeOfEmail(trx, accountId, emailId)) ?? 'live' }
-    const { data } = await subscribers.list(trx, accountId, { email: address, limit: 1 })
-    if (topicId !== undefined && (await leaveTopic(trx, means, scope, { subscriberId: data[0]?.id, topicId })))
+    const person = await findPersonOfLink(trx, { accountId, address, emailId })
+    if (topicId !== undefined && (await leaveTopic(trx, means, scope, { subscriberId: person?.id, topicId })))
       return true
-    for (const { id } of data) await unlessGone(subscribers.unsubscribe(trx, scope, id))
+    if (person !== undefined) await unlessGone(subscribers.unsubscribe(trx, scope, person.id))
     return suppressUnsubscribed(trx, { accountId, address, emailId, at: clock.now() })
   })
 }

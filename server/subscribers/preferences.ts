@@ -3,8 +3,9 @@ import type { TopicChoice } from '../../contract/topics.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import { isSubscribed, topicsOfPerson } from '../topics/choices.ts'
+import { findPersonOfLink } from './link-person.ts'
 import { changePerson, lockPerson, type PeopleDependencies } from './people.ts'
-import { findModeOfEmail, type SubscriberRow, selectSubscribers } from './queries.ts'
+import { findModeOfEmail } from './queries.ts'
 import { chooseTopics } from './topics.ts'
 
 /** What the holder of an unsubscribe link sees of the person it belongs to. */
@@ -46,11 +47,11 @@ export async function showPreferences(
   return { brand, topic: topic?.name ?? null, preferences }
 }
 
-/** Returns what a person gets. Null: no subscriber has the address. */
-async function findPreferences(handle: Handle, { accountId, address }: UnsubscribeRef): Promise<Preferences | null> {
-  const person = await findPerson(handle, accountId, address)
+/** Returns what a person gets. Null: the link belongs to nobody any more. */
+async function findPreferences(handle: Handle, ref: UnsubscribeRef): Promise<Preferences | null> {
+  const person = await findPersonOfLink(handle, ref)
   if (person === undefined) return null
-  const topics = await topicsOfPerson(handle, accountId, person.id)
+  const topics = await topicsOfPerson(handle, ref.accountId, person.id)
   return {
     firstName: person.first_name,
     lastName: person.last_name,
@@ -66,16 +67,17 @@ async function findPreferences(handle: Handle, { accountId, address }: Unsubscri
 
 /**
  * Changes the names and topics of the person that a link belongs to, with the events of these changes. Ignores topics of
- * other accounts. Does nothing when the person has unsubscribed from everything, and when no subscriber has the address.
+ * other accounts. Does nothing when the person has unsubscribed from everything, and when the link belongs to nobody.
  */
 export async function savePreferences(
   handle: Handle,
   dependencies: PeopleDependencies,
-  { accountId, address, emailId }: UnsubscribeRef,
+  ref: UnsubscribeRef,
   { firstName, lastName, shown, wanted }: PreferencesChange,
 ): Promise<void> {
   await inTransaction(handle, async (trx) => {
-    const found = await findPerson(trx, accountId, address)
+    const { accountId, emailId } = ref
+    const found = await findPersonOfLink(trx, ref)
     const person = found === undefined ? undefined : await lockPerson(trx, accountId, found.id)
     if (person === undefined || person.status === 'unsubscribed') return
     const mode = (await findModeOfEmail(trx, accountId, emailId)) ?? 'live'
@@ -88,9 +90,4 @@ export async function savePreferences(
     })
     await chooseTopics(trx, dependencies, person, { choices, mode })
   })
-}
-
-async function findPerson(handle: Handle, accountId: string, address: string): Promise<SubscriberRow | undefined> {
-  const { rows } = await selectSubscribers(handle, accountId, { email: address, limit: 1 })
-  return rows[0]
 }

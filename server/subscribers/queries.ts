@@ -61,6 +61,23 @@ export async function findSubscriber(
     .executeTakeFirst()
 }
 
+/** Returns the person that a campaign wrote an email to. Undefined: it is of no campaign, or they or it are deleted. */
+export async function findRecipientOfCampaign(
+  handle: Handle,
+  accountId: string,
+  emailId: string,
+): Promise<SubscriberRow | undefined> {
+  return handle
+    .selectFrom('campaign_recipients as r')
+    .innerJoin('subscribers as s', (join) =>
+      join.onRef('s.account_id', '=', 'r.account_id').onRef('s.id', '=', 'r.subscriber_id'),
+    )
+    .selectAll('s')
+    .where('r.account_id', '=', accountId)
+    .where('r.email_id', '=', emailId)
+    .executeTakeFirst()
+}
+
 /** Locks a person for a change or a deletion. */
 export async function lockSubscriber(
   trx: Trx,

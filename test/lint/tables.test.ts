@@ -141,7 +141,10 @@ const owners: Record<string, Owner> = {
   campaigns: { room: 'campaigns', also: { 'email-delivery': 'whether an email of it may leave' } },
   campaign_recipients: {
     room: 'campaigns',
-    also: { 'email-delivery': 'whether a person of a campaign is still in its audience' },
+    also: {
+      'email-delivery': 'whether a person of a campaign is still in its audience',
+      subscribers: 'the person of the email of an unsubscribe link',
+    },
   },
   campaign_variants: { room: 'campaigns' },
   email_contents: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
