@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { encodingByMark, encodingByZeros, type ImportEncoding } from '../../contract/import-files.ts'
 
 /** Decodes a file piece by piece. The encoding is known when the first piece was decoded. */
@@ -19,8 +20,8 @@ const decidingBytes = 4
 
 /**
  * Creates the decoder of a file. With a byte order mark that decides, also against `given`. Without one and without
- * `given`: zeros show UTF-16; text is taken for UTF-8 until it is none; if everything before was ASCII, it is
- * windows-1252 from there on.
+ * `given`: zeros show UTF-16; a file whose first character beyond ASCII is none of UTF-8 is windows-1252; any other is
+ * UTF-8, and must be so throughout. How the file is cut into pieces makes no difference.
  */
 export function createUploadDecoder(given: ImportEncoding | undefined): UploadDecoder {
   let beginning = Buffer.alloc(0)
@@ -53,7 +54,8 @@ export function createUploadDecoder(given: ImportEncoding | undefined): UploadDe
       isAsciiSoFar &&= text.length === piece.length
       return text
     } catch (cause) {
-      if (!isGuess || !isAsciiSoFar) throw new NotDecodableError('the file is not UTF-8 throughout', { cause })
+      if (!isGuess || !isAsciiSoFar || beginsInUtf8(piece))
+        throw new NotDecodableError('the file is not UTF-8 throughout', { cause })
       use('windows-1252')
       split = Buffer.alloc(0)
       return new TextDecoder('windows-1252').decode(all)
@@ -85,15 +87,24 @@ export function createUploadDecoder(given: ImportEncoding | undefined): UploadDe
   }
 }
 
+/** Returns whether the first character beyond ASCII is one of UTF-8. */
+function beginsInUtf8(bytes: Buffer): boolean {
+  const at = bytes.findIndex((byte) => byte >= 0x80)
+  return isUtf8(bytes.subarray(at, at + utf8Length(bytes[at] ?? 0)))
+}
+
+/** Returns how many bytes a character of UTF-8 has whose first byte this is. Source: RFC 3629 §3. */
+function utf8Length(byte: number): number {
+  if (byte >= 0xf0) return 4
+  return byte < 0xe0 ? 2 : 3
+}
+
 /** Returns how many bytes at the end are the beginning of a character of UTF-8. Source: RFC 3629 §3. */
 function unfinishedBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
     if (byte < 0x80) return 0
-    if (byte >= 0xc0) {
-      const ofMore = byte >= 0xf0 ? 4 : 3
-      return back < (byte < 0xe0 ? 2 : ofMore) ? back : 0
-    }
+    if (byte >= 0xc0) return back < utf8Length(byte) ? back : 0
   }
   return 0
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { importLimits } from '../../contract/import-files.ts'
-import { createUploadDecoder } from '../../server/imports/decode-upload.ts'
+import { createUploadDecoder, NotDecodableError } from '../../server/imports/decode-upload.ts'
 import { deleteEndedImports } from '../../server/imports/retention.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { live } from '../support/scope.ts'
@@ -102,6 +102,40 @@ describe('a file', () => {
     const { db, stranger, audiences, upload } = world
     const theirs = await audiences.create(db, live(stranger), { name: 'Theirs' })
     expect(await refusal(upload('email\n', { audienceId: theirs.id }))).toBe('audience_not_found')
+  })
+
+  /** What a file is read as that comes in two pieces. Null: it is refused. */
+  function readInTwo(file: Buffer, cut: number): { encoding: string; text: string } | null {
+    const decoder = createUploadDecoder(undefined)
+    try {
+      const text = decoder.write(file.subarray(0, cut)) + decoder.write(file.subarray(cut)) + decoder.end()
+      return { encoding: decoder.encoding, text }
+    } catch (error) {
+      if (error instanceof NotDecodableError) return null
+      throw error
+    }
+  }
+
+  test.each<[string, Buffer, { encoding: string; text: string } | null]>([
+    [
+      'that is UTF-8 before a byte that is not',
+      Buffer.from('email,plan\na,Mü \xff\n'.replace('ü', 'Ã¼'), 'latin1'),
+      null,
+    ],
+    ['that is UTF-8 before a character that does not end', Buffer.from('email\nâ\x82¬ z\xc3', 'latin1'), null],
+    [
+      'whose first byte beyond ASCII is none of UTF-8, and later ones are',
+      Buffer.from('email,plan\na,M\xff Ã¼\n', 'latin1'),
+      { encoding: 'windows-1252', text: 'email,plan\na,Mÿ Ã¼\n' },
+    ],
+    [
+      'whose last byte begins a character',
+      Buffer.from('email\nM\xc3', 'latin1'),
+      { encoding: 'windows-1252', text: 'email\nMÃ' },
+    ],
+    ['that is UTF-8', Buffer.from('email\nü€😀'), { encoding: 'utf-8', text: 'email\nü€😀' }],
+  ])('a file %s is read or refused alike, wherever it is cut', (_, file, expected) => {
+    for (let cut = 0; cut <= file.length; cut++) expect([cut, readInTwo(file, cut)]).toEqual([cut, expected])
   })
 
   test('a file in pieces of any size and in any encoding is the same file', async () => {
