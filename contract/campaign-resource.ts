@@ -1,19 +1,21 @@
 import { z } from 'zod'
 import { abTestSchemas, variantName } from './campaign-ab-test.ts'
 import { campaignSendWindow, campaignWaiting, localTime, sendWindow, timezone } from './campaign-times.ts'
-import { emailContent, emailLimits, emailLine, longEmailFields } from './email-content.ts'
+import { emailLimits, emailLine } from './email-content.ts'
 import { recipientStatus } from './email-status.ts'
 import { line, list, mailbox, recipientAddress, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { metadata, shownMetadata } from './metadata.ts'
 import { mode } from './mode.ts'
-import { mjmlSource } from './sources.ts'
+import { mjmlSource, source } from './sources.ts'
 import { givenFallbacks, shownFallbacks, templateLimits, templateVariables } from './template-variables.ts'
 
 /** How much a campaign may be. */
 export const campaignLimits = {
   nameCharacters: 200,
   preheaderCharacters: 500,
+  /** Of HTML and of text, each: what is rendered. UTF-16 code units. */
+  contentLength: templateLimits.sourceLength,
   /** Bytes of HTML and of text, each: they are stored for every recipient. */
   contentBytes: 1_000_000,
   testAddresses: 10,
@@ -54,22 +56,32 @@ const name = text(campaignLimits.nameCharacters)
   .min(1)
   .meta({ description: 'What people call it.', example: 'Spring news' })
 
+const figure = (count: number) => count.toLocaleString('en-US')
+
+/** HTML or text. The schema counts its UTF-16 code units; `server/campaigns/message.ts` counts its bytes. */
+const contentPart = (description: string) =>
+  source(description)
+    .optional()
+    .meta({
+      description: `${description} Liquid. At most ${figure(campaignLimits.contentLength)} UTF-16 code units (what JavaScript calls its length), and ${figure(campaignLimits.contentBytes)} bytes in UTF-8.`,
+    })
+
 const campaignContent = z
   .strictObject({
     preheader: line(campaignLimits.preheaderCharacters)
       .nullable()
       .optional()
       .meta({ description: 'What mail programs show behind the subject in a list.' }),
-    html: emailContent(
-      'The message as HTML. At least one of `html`, `mjml` and `text` is needed. Liquid. A change of it takes the place of MJML.',
+    html: contentPart(
+      'The message as HTML. At least one of `html`, `mjml` and `text` is needed. A change of it takes the place of MJML.',
     ),
     mjml: mjmlSource.optional(),
-    text: emailContent('The message as plain text. Liquid. Null: it is made from the HTML.'),
+    text: contentPart('The message as plain text. Null: it is made from the HTML.'),
     fallbacks: givenFallbacks.nullable().optional(),
   })
   .meta({
     id: 'CampaignContent',
-    description: `The message. \`html\` and \`text\` are at most ${campaignLimits.contentBytes} bytes in UTF-8, each.`,
+    description: 'The message.',
     example: { preheader: null, html: '<p>Spring is here.</p>', text: 'Spring is here.' },
   })
 
@@ -128,7 +140,11 @@ const variables = templateVariables.meta({
 })
 
 /** The fields of a campaign that may be long, and how long. */
-export const longCampaignFields = { ...longEmailFields, mjml: templateLimits.sourceLength } as const
+export const longCampaignFields = {
+  html: campaignLimits.contentLength,
+  mjml: templateLimits.sourceLength,
+  text: campaignLimits.contentLength,
+} as const
 
 const inputFields = {
   name,

@@ -192,7 +192,7 @@ test('the page of limits has the limits of the code', () => {
     'subject of an email': `${emailLimits.subjectOctets} octets`,
     'HTML and text of an email': `${emailLimits.contentBytes / 2 ** 20} MiB each`,
     'a template': `${templateLimits.sourceLength / 2 ** 10} KiB of HTML or MJML and of text, each; ${templateLimits.variables} variables; ${written(templateLimits.subjectCharacters)} characters of subject and ${templateLimits.preheaderCharacters} of preheader`,
-    'HTML and text of a campaign': `${written(campaignLimits.contentBytes)} bytes each`,
+    'HTML and text of a campaign': `${written(campaignLimits.contentLength)} UTF-16 code units and ${written(campaignLimits.contentBytes)} bytes each`,
     'segments of a campaign': String(campaignLimits.segments),
     'A/B test of a campaign': `${abTestLimits.variants.min} to ${abTestLimits.variants.max} variants with names of ${abTestLimits.nameCharacters} characters; the winner after 1 to ${abTestLimits.hours} hours`,
     'links and mailbox providers that statistics of a campaign tell apart': `${campaignLimits.links} links, ${campaignLimits.linkCharacters / 2 ** 10} KiB together; ${campaignLimits.providers} providers`,
