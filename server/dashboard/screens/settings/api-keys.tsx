@@ -22,6 +22,28 @@ function stateOf({ revokedAt, expiresAt }: ApiKey): 'active' | 'revoked' | 'expi
   return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active'
 }
 
+/** What a key may do, and from where. */
+function Allowed({ of: { permissions, allowedAddresses } }: { of: ApiKey }) {
+  return (
+    <>
+      {describeGrants(permissions)}
+      {allowedAddresses.length > 0 && <span className="second-line">Only from {allowedAddresses.join(', ')}</span>}
+    </>
+  )
+}
+
+function LastUsed({ of: { id, lastUsedAt, lastUsedFrom } }: { of: ApiKey }) {
+  return (
+    <>
+      <ScreenLink to="/logs" search={{ key: id }}>
+        <Time at={lastUsedAt} none="Never" />
+        <span className="visually-hidden">: its requests</span>
+      </ScreenLink>
+      {lastUsedFrom !== null && <span className="second-line">{lastUsedFrom}</span>}
+    </>
+  )
+}
+
 const columns: readonly Column<ApiKey>[] = [
   {
     header: 'Name',
@@ -31,23 +53,31 @@ const columns: readonly Column<ApiKey>[] = [
         <span className="second-line mono">{`postern_${mode}_…${lastFour}`}</span>
       </>
     ),
-    phoneLine: (key) => <State of={stateOf(key)} />,
+    phoneLine: (key) => (
+      <>
+        <State of={stateOf(key)} />
+        <span className="second-line">
+          <Allowed of={key} />
+        </span>
+        <span className="second-line">
+          Last used: <LastUsed of={key} />
+        </span>
+        <span className="second-line">
+          Expires: <Time at={key.expiresAt} none="Never" />
+        </span>
+        <span className="second-line">
+          Created: <Time at={key.createdAt} />
+        </span>
+      </>
+    ),
   },
   { header: 'State', width: '110px', isMinor: true, cell: (key) => <State of={stateOf(key)} /> },
-  { header: 'Permissions', isMinor: true, cell: ({ permissions }) => describeGrants(permissions) },
+  { header: 'Permissions', isMinor: true, cell: (key) => <Allowed of={key} /> },
   {
     header: 'Last used',
     width: '150px',
     isMinor: true,
-    cell: ({ id, lastUsedAt, lastUsedFrom }) => (
-      <>
-        <ScreenLink to="/logs" search={{ key: id }}>
-          <Time at={lastUsedAt} none="Never" />
-          <span className="visually-hidden">: its requests</span>
-        </ScreenLink>
-        {lastUsedFrom !== null && <span className="second-line">{lastUsedFrom}</span>}
-      </>
-    ),
+    cell: (key) => <LastUsed of={key} />,
   },
   { header: 'Expires', width: '140px', isMinor: true, cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
   { header: 'Created', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -80,17 +110,19 @@ export function ApiKeys() {
       subtitle={`Keys that your programs call the API with, in ${mode} mode.`}
       action={create('filled')}
     >
-      <DataTable
-        label="API keys"
-        list={list}
-        columns={mayWrite ? [...columns, actions] : columns}
-        keyOf={({ id }) => id}
-        empty={
-          <Empty title={`No ${mode} keys yet`} action={create('default')}>
-            Create a key, then send it with each request: <Code>Authorization: Bearer postern_{mode}_…</Code>
-          </Empty>
-        }
-      />
+      <div className="wrapped">
+        <DataTable
+          label="API keys"
+          list={list}
+          columns={mayWrite ? [...columns, actions] : columns}
+          keyOf={({ id }) => id}
+          empty={
+            <Empty title={`No ${mode} keys yet`} action={create('default')}>
+              Create a key, then send it with each request: <Code>Authorization: Bearer postern_{mode}_…</Code>
+            </Empty>
+          }
+        />
+      </div>
       {isCreating && <CreateApiKey onClose={() => setCreating(false)} />}
       {asked?.act === 'revoke' && <RevokeKey apiKey={asked.apiKey} onClose={() => setAsked(null)} />}
       {asked?.act === 'delete' && <DeleteKey apiKey={asked.apiKey} onClose={() => setAsked(null)} />}

@@ -4,20 +4,29 @@ import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { wordOf } from '../../components/state.tsx'
-import { Time } from '../../components/time.tsx'
+import { ExactTime, Time } from '../../components/time.tsx'
 
 type Entry = RowOf<'GET /v1/audit-log'>
 
 function detailsOf({ details }: Entry): string {
   return Object.entries(details)
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}: ${value}`)
     .join(', ')
 }
 
 const actorLabels = { key: 'API key', user: 'User', portal_session: 'Customer in the portal' } as const
 
+function Target({ of: { id, name } }: { of: Entry['target'] }) {
+  return (
+    <>
+      {name}
+      <span className="second-line mono">{id}</span>
+    </>
+  )
+}
+
 const columns: readonly Column<Entry>[] = [
-  { header: 'When', width: '140px', isMinor: true, cell: ({ at }) => <Time at={at} /> },
+  { header: 'When', width: '11%', isMinor: true, cell: ({ at }) => <Time at={at} /> },
   {
     header: 'Who',
     cell: ({ actor }) => (
@@ -26,15 +35,26 @@ const columns: readonly Column<Entry>[] = [
         {actor.type !== 'command_line' && <span className="second-line">{actorLabels[actor.type]}</span>}
       </>
     ),
+    phoneLine: ({ at, ipAddress }) => (
+      <>
+        {ipAddress !== null && <span className="second-line">from {ipAddress}</span>}
+        <ExactTime at={at} />
+      </>
+    ),
   },
-  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')), phoneLine: ({ at }) => <Time at={at} /> },
   {
-    header: 'Of',
-    isMinor: true,
-    cell: ({ target }) => <span title={target.id}>{target.name ?? target.id}</span>,
+    header: 'What',
+    cell: ({ action }) => wordOf(action.replace('.', ' ')),
+    phoneLine: (entry) => (
+      <>
+        <Target of={entry.target} />
+        {detailsOf(entry)}
+      </>
+    ),
   },
-  { header: 'From', width: '140px', isMinor: true, cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span> },
-  { header: 'Details', isMinor: true, cell: (entry) => <span title={detailsOf(entry)}>{detailsOf(entry)}</span> },
+  { header: 'Of', width: '22%', isMinor: true, cell: ({ target }) => <Target of={target} /> },
+  { header: 'From', width: '13%', isMinor: true, cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span> },
+  { header: 'Details', width: '20%', isMinor: true, cell: detailsOf },
 ]
 
 /** Who changed what, when and from where. */
@@ -52,18 +72,20 @@ function Entries() {
   const list = useList('GET /v1/audit-log', {})
   return (
     <Screen title="Audit log" subtitle="Who changed what, when and from where. Of both modes, kept for 400 days.">
-      <DataTable
-        label="Audit log"
-        list={list}
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty={
-          <Empty title="Nothing yet">
-            Changes of keys, members, webhooks and domains are listed here, and who sent, imported, published or deleted
-            what.
-          </Empty>
-        }
-      />
+      <div className="wrapped">
+        <DataTable
+          label="Audit log"
+          list={list}
+          columns={columns}
+          keyOf={({ id }) => id}
+          empty={
+            <Empty title="Nothing yet">
+              Changes of keys, members, webhooks and domains are listed here, and who sent, imported, published or
+              deleted what.
+            </Empty>
+          }
+        />
+      </div>
     </Screen>
   )
 }

@@ -21,10 +21,22 @@ export function Sessions() {
     {
       header: 'Browser',
       cell: ({ userAgent, isCurrent }) => (
-        <span title={userAgent}>
+        <>
           {browserOf(userAgent)}
           {isCurrent && <span className="second-line">This session</span>}
-        </span>
+          {browserOf(userAgent) !== userAgent && <span className="second-line">{userAgent}</span>}
+        </>
+      ),
+      phoneLine: ({ ipAddress, lastUsedAt, createdAt }) => (
+        <>
+          <span className="second-line mono">{ipAddress}</span>
+          <span className="second-line">
+            Last used: <Time at={lastUsedAt} />
+          </span>
+          <span className="second-line">
+            Signed in: <Time at={createdAt} />
+          </span>
+        </>
       ),
     },
     {
@@ -33,7 +45,7 @@ export function Sessions() {
       isMinor: true,
       cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span>,
     },
-    { header: 'Last used', width: '140px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    { header: 'Last used', width: '140px', isMinor: true, cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
     { header: 'Signed in', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn(
       '80px',
@@ -63,7 +75,9 @@ export function Sessions() {
         )
       }
     >
-      <DataTable label="Sessions" list={list} columns={columns} keyOf={({ id }) => id} empty={null} />
+      <div className="wrapped">
+        <DataTable label="Sessions" list={list} columns={columns} keyOf={({ id }) => id} empty={null} />
+      </div>
       {isAsked && (
         <Confirm
           title="End all other sessions?"
