@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 
-/** Bounced live emails of the account, the newest, among which those of a domain are counted. */
+/** Bounced live emails of a domain, the newest, whose recipients are counted. */
 export const countedBounces = 500
 
 /** In the order in which they are returned. */
@@ -40,7 +40,13 @@ const deliverabilityCheck = z
   })
   .meta({ id: 'DeliverabilityCheck', description: 'One check.', example: checkExample })
 
-const bounceExample = { domain: 'example.org', bounced: 3, reason: '550 5.1.1 No such user' }
+const latestReason = z
+  .string()
+  .nullable()
+  .meta({ description: 'Why the latest of them bounced, with `…` in place of addresses.' })
+
+const bounceExample = { domain: 'gmail.com', bounced: 3, reason: '550 5.1.1 No such user' }
+const providerExample = { kind: 'provider' as const, name: 'Gmail', bounced: 4, reason: '550 5.1.1 No such user' }
 
 /** What receivers look at, and what bounced. */
 export const deliverability = z
@@ -52,17 +58,14 @@ export const deliverability = z
       .object({
         since: timestamp.nullable().meta({
           description:
-            'When the oldest email was sent that was counted; null: no live email of the account bounced, or the caller is in test mode.',
+            'When the oldest email was sent that was counted; null: no live email of the domain bounced, or the caller is in test mode.',
         }),
         byRecipientDomain: z.array(
           z
             .object({
               domain: z.string().meta({ description: 'The part after the `@` of the recipients.' }),
               bounced: z.int().min(1),
-              reason: z
-                .string()
-                .nullable()
-                .meta({ description: 'Why the latest of them bounced, with `…` in place of addresses.' }),
+              reason: latestReason,
             })
             .meta({
               id: 'BouncesOfRecipientDomain',
@@ -70,9 +73,28 @@ export const deliverability = z
               example: bounceExample,
             }),
         ),
+        byProvider: z.array(
+          z
+            .object({
+              kind: z.enum(['provider', 'domain']).meta({
+                description:
+                  '`provider`: a well-known mailbox provider, with all its domains. `domain`: a domain that belongs to none.',
+              }),
+              name: z.string().meta({
+                description: 'Of `provider` as people know it, such as `Gmail`; of `domain` the domain.',
+              }),
+              bounced: z.int().min(1),
+              reason: latestReason,
+            })
+            .meta({
+              id: 'BouncesOfProvider',
+              description: 'Bounces by mailbox provider.',
+              example: providerExample,
+            }),
+        ),
       })
       .meta({
-        description: `Recipients that bounced, by their domain, the most first: of the emails of this domain among the newest ${countedBounces} bounced live emails of the account. In test mode there are none.`,
+        description: `Recipients that bounced of the newest ${countedBounces} bounced live emails of this domain: by their domain, and by mailbox provider. The 20 with the most of each, the most first. In test mode there are none.`,
       }),
   })
   .meta({
@@ -82,7 +104,7 @@ export const deliverability = z
       domainId: exampleId('domain'),
       checkedAt: '2026-03-01T09:31:00.000Z',
       checks: [checkExample],
-      bounces: { since: '2026-02-20T08:00:00.000Z', byRecipientDomain: [bounceExample] },
+      bounces: { since: '2026-02-20T08:00:00.000Z', byRecipientDomain: [bounceExample], byProvider: [providerExample] },
     },
   })
 

@@ -236,7 +236,7 @@ export const domains = c.router({
     path: '/v1/domains/:id/deliverability',
     summary: 'Check the deliverability of a domain',
     description:
-      'Looks up what receivers look at, for at most ten seconds, and counts recent bounces by recipient domain. Changes nothing: `verify` checks the records and stores what it finds.',
+      'Looks up what receivers look at, for at most ten seconds, and counts recent bounces by mailbox provider and by recipient domain. Changes nothing: `verify` checks the records and stores what it finds.',
     pathParams: idParam,
     ...outcome(
       {

@@ -40,6 +40,11 @@ const largeIndexes: Readonly<Record<string, LargeIndex>> = {
     columns: '(account_id, lower(last_name) COLLATE "C", id)',
     purpose: 'searches for people',
   },
+  emails_bounced: {
+    table: 'emails',
+    columns: `(account_id, domain_id, id) WHERE status = 'bounced' AND domain_id IS NOT NULL`,
+    purpose: 'counts of what bounced of a domain',
+  },
 }
 
 /** A table up to this size is read in about half a second. Bytes. */

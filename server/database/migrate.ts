@@ -48,6 +48,7 @@ import * as variantTemplates from './migrations/0041-variant-templates.ts'
 import * as unconfirmedContacts from './migrations/0042-unconfirmed-contacts.ts'
 import * as contactSamples from './migrations/0043-contact-samples.ts'
 import * as variantFailures from './migrations/0044-variant-failures.ts'
+import * as domainBounces from './migrations/0045-domain-bounces.ts'
 import * as recipientsByEmail from './migrations/0046-recipients-by-email.ts'
 import * as listedSegments from './migrations/0047-listed-segments.ts'
 
@@ -99,6 +100,7 @@ export const migrations: Migrations = {
   '0042-unconfirmed-contacts': unconfirmedContacts,
   '0043-contact-samples': contactSamples,
   '0044-variant-failures': variantFailures,
+  '0045-domain-bounces': domainBounces,
   '0046-recipients-by-email': recipientsByEmail,
   '0047-listed-segments': listedSegments,
 }

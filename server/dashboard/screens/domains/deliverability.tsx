@@ -54,7 +54,7 @@ export function DomainDeliverability() {
             <Section title="What receivers look up">
               <Checks checks={checks} />
             </Section>
-            <Section title="Bounces by recipient domain">
+            <Section title="Bounces by mailbox provider">
               <BounceTable bounces={bounces} />
             </Section>
           </>
@@ -90,10 +90,14 @@ function CheckResult({ check: { check, status, summary, advice, found } }: { che
   )
 }
 
-type Row = Bounces['byRecipientDomain'][number]
+type Row = Bounces['byProvider'][number]
 
 const columns: Column<Row>[] = [
-  { header: 'Recipients at', cell: ({ domain }) => <span className="mono">{domain}</span>, phoneLine: reasonOf },
+  {
+    header: 'Recipients at',
+    cell: ({ kind, name }) => (kind === 'provider' ? name : <span className="mono">{name}</span>),
+    phoneLine: reasonOf,
+  },
   { header: 'Bounced', width: '110px', align: 'right', cell: ({ bounced }) => bounced.toLocaleString() },
   { header: 'Latest reason', width: '50%', isMinor: true, cell: reasonOf },
 ]
@@ -102,22 +106,18 @@ function reasonOf({ reason }: Row) {
   return <span className="second-line wraps">{reason ?? 'No reason was given'}</span>
 }
 
-function BounceTable({ bounces: { since, byRecipientDomain } }: { bounces: Bounces }) {
+function BounceTable({ bounces: { since, byProvider } }: { bounces: Bounces }) {
   const { mode } = useScope()
   if (mode === 'test') {
     return <Empty title="No bounces in test mode">Switch to live mode to see what bounced of this domain.</Empty>
   }
-  if (byRecipientDomain.length === 0) {
-    return (
-      <Empty title="Nothing bounced">
-        None of the newest 500 bounced emails of the account was sent from this domain.
-      </Empty>
-    )
+  if (byProvider.length === 0) {
+    return <Empty title="Nothing bounced">Of the emails from this domain that are kept, none bounced.</Empty>
   }
   return (
     <>
       <p className="dimmed">
-        Among the newest 500 bounced emails of the account
+        Of the newest 500 bounced emails from this domain
         {since !== null && (
           <>
             , sent since <ExactTime at={since} />
@@ -125,12 +125,7 @@ function BounceTable({ bounces: { since, byRecipientDomain } }: { bounces: Bounc
         )}
         .
       </p>
-      <PlainTable
-        label="Bounces by recipient domain"
-        rows={byRecipientDomain}
-        columns={columns}
-        keyOf={({ domain }) => domain}
-      />
+      <PlainTable label="Bounces by mailbox provider" rows={byProvider} columns={columns} keyOf={({ name }) => name} />
     </>
   )
 }
