@@ -28,36 +28,144 @@ const email: KeptFields = {
   attachments: { filename: 'size', content: 'size', contentType: 'size', contentId: 'size' },
   metadata: 'size',
   tags: 'size',
+  template: { id: 'value', variables: 'size' },
   audienceId: 'value',
+  topicId: 'value',
   trackOpens: 'value',
   trackClicks: 'value',
   scheduledAt: 'value',
 }
 
 const webhook: KeptFields = { url: 'origin', events: 'value', description: 'size', metadata: 'size', status: 'value' }
-const person: KeptFields = { email: 'address', firstName: 'size', lastName: 'size', status: 'value' }
-const audience: KeptFields = { name: 'size', description: 'size' }
+const person: KeptFields = {
+  email: 'address',
+  firstName: 'size',
+  lastName: 'size',
+  status: 'value',
+  properties: 'size',
+}
+const audience: KeptFields = {
+  name: 'size',
+  description: 'size',
+  doubleOptIn: { from: 'address', subject: 'size', text: 'size' },
+}
+const contactProperty: KeptFields = { key: 'size', type: 'value', fallback: 'size' }
+const topic: KeptFields = { name: 'size', description: 'size', default: 'value' }
 const ownKey: KeptFields = { selector: 'size', privateKey: 'size' }
 const dkimKeys: KeptFields = { rsa: ownKey, ed25519: ownKey }
+
+/** Levels of conditions within conditions that are kept. */
+const conditionDepth = 5
+
+function conditionsTo(depth: number): Keeping {
+  if (depth === 0) return 'size'
+  const within = conditionsTo(depth - 1)
+  return {
+    type: 'value',
+    conditions: within,
+    condition: within,
+    property: 'size',
+    field: 'value',
+    operator: 'value',
+    value: 'size',
+    event: 'value',
+    inLastDays: 'value',
+    campaignId: 'value',
+    topicId: 'value',
+    subscribed: 'value',
+  }
+}
+
+const segment: KeptFields = { audienceId: 'value', name: 'size', conditions: conditionsTo(conditionDepth) }
+
+const content: KeptFields = { preheader: 'size', html: 'size', mjml: 'size', text: 'size', fallbacks: 'size' }
+
+const template: KeptFields = {
+  name: 'size',
+  subject: 'size',
+  preheader: 'size',
+  html: 'size',
+  mjml: 'size',
+  text: 'size',
+  variables: { name: 'size', type: 'value', required: 'value', fallback: 'size' },
+}
+
+const campaign: KeptFields = {
+  name: 'size',
+  audienceId: 'value',
+  segmentIds: 'value',
+  topicId: 'value',
+  from: 'address',
+  replyTo: 'address',
+  subject: 'size',
+  content,
+  templateId: 'value',
+  variables: 'size',
+  trackOpens: 'value',
+  trackClicks: 'value',
+  tags: 'size',
+  metadata: 'size',
+  throttle: 'value',
+  sendWindow: { from: 'value', to: 'value', timezone: 'value', days: 'value' },
+  lateStart: 'value',
+  archive: 'value',
+  abTest: {
+    share: 'value',
+    winnerBy: 'value',
+    hours: 'value',
+    variants: { name: 'size', subject: 'size', content, templateId: 'value' },
+  },
+}
 
 /** What is kept of the body of a failed request, by operation. Of an operation that is not here, nothing is. */
 export const keptFields: Readonly<Record<string, KeptFields>> = {
   createWebhook: webhook,
   updateWebhook: webhook,
   testWebhook: { type: 'value' },
+  createPortalSession: {
+    customer: 'size',
+    eventTypes: 'value',
+    theme: { accentColor: 'size', colorScheme: 'value' },
+  },
   recoverDeliveries: { since: 'value', until: 'value', types: 'value' },
   createSubscriber: person,
   updateSubscriber: person,
   createAudience: audience,
   updateAudience: audience,
   addContact: person,
+  addContactBatch: { contacts: person, conflict: 'value', status: 'value' },
   updateContact: person,
+  createContactProperty: contactProperty,
+  updateContactProperty: contactProperty,
+  createSegment: segment,
+  previewSegment: segment,
+  updateSegment: segment,
+  createTopic: topic,
+  updateTopic: topic,
+  updateSubscriberTopics: { topics: { topicId: 'value', subscribed: 'value' } },
   createDomain: { name: 'domain', returnPath: 'domain', dkimKeys },
   rotateDomainKeys: { dkimKeys },
   sendEmail: email,
   sendEmailBatch: { emails: email },
   updateEmail: { scheduledAt: 'value' },
+  createTemplate: template,
+  updateTemplate: template,
+  renderTemplate: { version: 'value', variables: 'size' },
+  createCampaign: campaign,
+  updateCampaign: campaign,
+  sendCampaign: { scheduledAt: 'value', localTime: 'value', fallbackTimezone: 'value' },
+  chooseCampaignWinner: { variant: 'size' },
+  testCampaign: { to: 'address', subscriberId: 'value', variant: 'size' },
+  renderCampaign: {
+    subject: 'size',
+    content,
+    templateId: 'value',
+    variables: 'size',
+    subscriberId: 'value',
+    variant: 'size',
+  },
   createSuppression: { address: 'address' },
+  updateBrand: { name: 'size', accentColor: 'size', text: 'size' },
   createApiKey: { name: 'size', permissions: 'value', mode: 'value', expiresAt: 'value', allowedAddresses: 'size' },
 }
 

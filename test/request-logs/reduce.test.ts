@@ -1,8 +1,9 @@
+import type { SchemaObject } from 'openapi3-ts/oas31'
 import { describe, expect, test } from 'vitest'
 import { exampleId, exampleSuffix } from '../../contract/ids.ts'
-import { keptFields } from '../../server/request-logs/kept-fields.ts'
+import { type KeptFields, keptFields } from '../../server/request-logs/kept-fields.ts'
 import { reduceBody, reduceDetails, reducePath } from '../../server/request-logs/reduce.ts'
-import { keyOperations } from '../support/published-spec.ts'
+import { dereference, keyOperations, type Schema } from '../support/published-spec.ts'
 
 function reduced(operationId: string, body: unknown): unknown {
   return JSON.parse(reduceBody(operationId, body) ?? 'null')
@@ -82,6 +83,19 @@ describe('of a body', () => {
     expect(withBody).toEqual(expect.arrayContaining(Object.keys(keptFields)))
   })
 
+  test('each field of a body that a key may send has what is kept of it', () => {
+    const forgotten = keyOperations.flatMap(({ id, body }) =>
+      body === null ? [] : missing(fieldsOf(body.schema), keptFields[id] ?? {}).map((field) => `${id} ${field}`),
+    )
+    expect(forgotten).toEqual([])
+  })
+
+  test('fields of a template in an email are kept, with the place of a fault in them', () => {
+    const template = { id: exampleId('template'), variables: { name: 'hunter2' } }
+    expect(reduced('sendEmail', { template })).toEqual({ template: { id: template.id, variables: '[object]' } })
+    expect(kept('body.template.id', 'is required')).toEqual({ path: 'body.template.id', message: 'is required' })
+  })
+
   test('20,000 characters of a body are kept at most, whatever it is', () => {
     const address = `${'a'.repeat(60)}@${'b'.repeat(60)}.${'c'.repeat(60)}.example.com`
     const email = {
@@ -94,6 +108,22 @@ describe('of a body', () => {
     expect(reduceBody('createWebhook', names)).toBe('{"…":"[more fields]"}')
   })
 })
+
+/** The fields of an object, of the entries of a list, or of what else it can be. */
+function fieldsOf(schema: Schema): [name: string, schema: Schema][] {
+  const { properties = {}, items, oneOf = [], anyOf = [], allOf = [] } = dereference<SchemaObject>(schema)
+  const others = [...oneOf, ...anyOf, ...allOf, ...(items === undefined ? [] : [items])]
+  return [...Object.entries(properties), ...others.flatMap(fieldsOf)]
+}
+
+/** The paths of fields that are in a schema and not in the table. */
+function missing(fields: readonly [string, Schema][], table: KeptFields): string[] {
+  return fields.flatMap(([name, schema]) => {
+    const keeping = table[name]
+    if (keeping === undefined) return [name]
+    return typeof keeping === 'string' ? [] : missing(fieldsOf(schema), keeping).map((inner) => `${name}.${inner}`)
+  })
+}
 
 const id = exampleId('webhook')
 
