@@ -104,7 +104,7 @@ describe('the statistics of a campaign', () => {
     const { email: address } = await subscribers.get(db, account, email?.subscriberId ?? '')
     const from = { accountId: account, emailId: email?.id ?? '', position: 0, address }
     const means = { clock: time.clock, outbox, subscribers, count: countUnsubscribed }
-    const failing = { ...means, subscribers: { ...subscribers, list: () => Promise.reject(new Error('gone')) } }
+    const failing = { ...means, subscribers: { unsubscribe: () => Promise.reject(new Error('gone')) } }
     await expect(unsubscribeByLink(db, failing, from)).rejects.toThrow('gone')
     expect((await statistics()).emails.unsubscribed).toBe(0)
     await unsubscribeByLink(db, means, from)
