@@ -39,6 +39,21 @@ export async function claimCampaigns(db: Db, limit: number, leaseMs: number, aft
   return rows.toSorted((one, other) => (turnOf(one) < turnOf(other) ? -1 : 1))
 }
 
+/** Gives claimed campaigns back: they are due at once. Does nothing for those that had their turn. */
+export async function releaseCampaigns(db: Db, claimed: readonly ClaimedCampaign[]): Promise<void> {
+  if (claimed.length === 0) return
+  await sql`
+    UPDATE campaigns c SET due_at = ${queueNow}
+    FROM unnest(
+      ${claimed.map(({ account_id }) => account_id)}::text[],
+      ${claimed.map(({ id }) => id)}::text[],
+      ${claimed.map(({ due_at }) => due_at)}::timestamptz[]
+    ) AS i (account_id, id, due_at)
+    -- A turn, or another process, has changed the time.
+    WHERE c.account_id = i.account_id AND c.id = i.id AND c.due_at = i.due_at
+  `.execute(db)
+}
+
 /** Returns how late a scheduled campaign is. Milliseconds. */
 export async function latenessOf(trx: Trx, { accountId, id }: CampaignKey): Promise<number> {
   const { rows } = await sql<{ ms: number }>`

@@ -15,14 +15,20 @@ const longestSeconds = 300
  * Returns a function that gives a campaign a turn and never rejects. A campaign whose turn fails tells why it does not go
  * on, in `status_reason`, and rests before the next try; with the first turn that does not fail, it tells nothing more.
  * The others get their turns meanwhile.
+ *
+ * @param means.givenUp Aborted when the service stops and waits no longer: a turn that ends then has not failed.
  */
-export function survivingFailures(takeTurn: TakeTurn, { db, logger }: { db: Db; logger: Logger }): TakeTurn {
+export function survivingFailures(
+  takeTurn: TakeTurn,
+  { db, logger, givenUp }: { db: Db; logger: Logger; givenUp?: AbortSignal },
+): TakeTurn {
   return async (campaign) => {
     try {
       const result = await takeTurn(campaign)
       if (campaign.failed_turns > 0) await forgetFailures(db, keyOf(campaign))
       return result
     } catch (error) {
+      if (givenUp?.aborted) return 'waits'
       logger.error({ err: error, campaign: campaign.id }, 'a turn of a campaign failed; trying again')
     }
     try {

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
 import { type Loop, startLoop } from '../lib/polling-loop.ts'
+import { timeout } from '../lib/timer.ts'
+import { abortableRenderer } from './abortable-renderer.ts'
 import { createEngine } from './engine.ts'
-import { claimCampaigns } from './engine-queries.ts'
+import { claimCampaigns, releaseCampaigns } from './engine-queries.ts'
 import { survivingFailures } from './failed-turns.ts'
 import type { EngineMeans } from './turns.ts'
 
@@ -9,6 +11,14 @@ export type CampaignWorkerOptions = EngineMeans & {
   logger: Logger
   /** Milliseconds between looks for campaigns that are due. Default 250. */
   intervalMs?: number
+}
+
+export type CampaignWorker = Omit<Loop, 'stop'> & {
+  /**
+   * Stops after the turn under way, and gives the campaigns in hand to other processes. What that turn renders is given
+   * up after `deadlineMs` milliseconds, and nothing of it is written. Default: never.
+   */
+  stop(deadlineMs?: number): Promise<void>
 }
 
 /** Campaigns that this process has in hand. They get their turns one after the other. */
@@ -23,9 +33,13 @@ const leaseMs = 30_000
 export const campaignSilenceLimitMs = 120_000
 
 /** Starts the loop that gives campaigns their turns, one batch of each account at a time. */
-export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
+export function startCampaignWorker(options: CampaignWorkerOptions): CampaignWorker {
   const { db, logger, bulkPause, intervalMs = 250 } = options
-  const takeTurn = survivingFailures(createEngine(options), { db, logger })
+  const stopping = new AbortController()
+  /** Aborted when the turn under way may take no longer. */
+  const givingUp = new AbortController()
+  const engine = createEngine({ ...options, renderer: abortableRenderer(options.renderer, givingUp.signal) })
+  const takeTurn = survivingFailures(engine, { db, logger, givenUp: givingUp.signal })
   /** The account that had the last turn. */
   let lastAccount = ''
   let lastTurn = performance.now()
@@ -38,12 +52,26 @@ export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
       let isGoingOn = false
       for (const campaign of claimed) {
         await bulkPause?.over()
+        if (stopping.signal.aborted) break
         if ((await takeTurn(campaign)) === 'went on') isGoingOn = true
         lastTurn = performance.now()
       }
+      if (stopping.signal.aborted) await releaseCampaigns(db, claimed)
       return isGoingOn
     },
   })
-  // A run gives many turns, and is not over before the last.
-  return { ...loop, idleMs: () => Math.min(loop.idleMs(), performance.now() - lastTurn) }
+  return {
+    ...loop,
+    // A run gives many turns, and is not over before the last.
+    idleMs: () => Math.min(loop.idleMs(), performance.now() - lastTurn),
+    async stop(deadlineMs) {
+      stopping.abort()
+      const stopped = loop.stop()
+      if (deadlineMs !== undefined) {
+        await Promise.race([stopped, timeout(deadlineMs)])
+        givingUp.abort()
+      }
+      await stopped
+    },
+  }
 }

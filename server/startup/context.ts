@@ -1,10 +1,10 @@
 import type { AccountEmailWorker } from '../account-email/worker.ts'
 import { createKeyCache } from '../api-keys/cache.ts'
+import type { CampaignWorker } from '../campaigns/worker.ts'
 import type { Config } from '../config/config.ts'
 import type { MakeDkimKeys } from '../domains/generate-keys.ts'
 import type { MailSending } from '../email-delivery/start.ts'
 import type { ImportWorker } from '../imports/worker.ts'
-import type { Loop } from '../lib/polling-loop.ts'
 import { createConfirmationTokens } from '../message/confirmation-tokens.ts'
 import { createMailTokens } from '../message/mail-tokens.ts'
 import { createWebhookChanges, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
@@ -33,7 +33,7 @@ export type AppOptions = FoundationOptions & {
 export type LaterParts = {
   serverUrl: string | null
   mail: MailSending | null
-  campaigns: Loop | null
+  campaigns: CampaignWorker | null
   accountEmails: AccountEmailWorker | null
   imports: ImportWorker | null
 }

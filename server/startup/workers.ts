@@ -45,7 +45,12 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
     /** The port that takes notifications about email by SMTP. Null: none. */
     inboundPort: inbound?.port ?? null,
     /** Functions that stop taking work, to be run in parallel. */
-    stopping: [async () => later.imports?.stop(), stopMail, async (deadlineMs: number) => inbound?.close(deadlineMs)],
+    stopping: [
+      async () => later.imports?.stop(),
+      async (deadlineMs: number) => later.campaigns?.stop(deadlineMs),
+      stopMail,
+      async (deadlineMs: number) => inbound?.close(deadlineMs),
+    ],
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 
@@ -83,7 +88,7 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
       intervalMs: Math.ceil(pollIntervalMs / 4),
     })
     later.campaigns = campaigns
-    starting.defer(() => campaigns.stop())
+    starting.defer(() => campaigns.stop(0))
   }
 
   function startAccountEmails({ transport, signers }: MailSending, from: Mailbox): void {
@@ -103,9 +108,9 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
   }
 
   async function stopMail(deadlineMs: number): Promise<void> {
-    // First, since they use the transport of the last. What they have to abort is sent again later.
-    await later.campaigns?.stop()
+    const deadline = performance.now() + deadlineMs
+    // First, since they use the transport of the other. What they have to abort is sent again later.
     await later.accountEmails?.stop(Math.min(deadlineMs, accountEmailGraceMs))
-    await later.mail?.stop(deadlineMs)
+    await later.mail?.stop(Math.max(0, deadline - performance.now()))
   }
 }

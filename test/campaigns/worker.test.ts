@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { campaignSilenceLimitMs, startCampaignWorker } from '../../server/campaigns/worker.ts'
-import type { Loop } from '../../server/lib/polling-loop.ts'
+import { claimCampaigns } from '../../server/campaigns/engine-queries.ts'
+import { type CampaignWorker, campaignSilenceLimitMs, startCampaignWorker } from '../../server/campaigns/worker.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { createRenderer, type Renderer } from '../../server/rendering/renderer.ts'
 import { holdMonotonicClock } from '../support/clock.ts'
@@ -12,7 +12,7 @@ const renderer = createRenderer()
 afterAll(() => renderer[Symbol.asyncDispose]())
 
 let world: CampaignWorld
-let worker: Loop | undefined
+let worker: CampaignWorker | undefined
 beforeEach(async () => {
   world = await createCampaignWorld(renderer)
 })
@@ -89,4 +89,48 @@ test('a worker is silent while a turn stands still, not while one turn follows a
   clock.advance(1_000)
   expect(started.idleMs()).toBe(1_000)
   goOn[1]?.resolve()
+})
+
+/** Starts a worker whose first rendering begins and ends when it is told, and campaigns of two accounts for it. */
+async function startGated() {
+  await startOf(world.account)
+  await startOf(world.stranger)
+  // Their recipients are listed.
+  await world.turn()
+  const begun = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const gated: Renderer = {
+    ...renderer,
+    async render(content, people) {
+      begun.resolve()
+      await goOn.promise
+      return renderer.render(content, people)
+    },
+  }
+  const logger = createLogger({ level: 'silent' })
+  worker = startCampaignWorker({ ...world.means, renderer: gated, logger, intervalMs: 3_600_000 })
+  await begun.promise
+  return { worker, goOn: () => goOn.resolve() }
+}
+
+test('a worker that is stopped ends the turn under way, begins no other, and gives back what it has in hand', async () => {
+  const { worker: started, goOn } = await startGated()
+  const stopped = started.stop()
+  goOn()
+  await stopped
+
+  expect(await world.statuses()).toEqual({ queued: 1, waiting: 1 })
+  const due = await claimCampaigns(world.db, 10, 1_000)
+  expect(due.map(({ queued_count: queued }) => queued).toSorted()).toEqual([0, 1])
+})
+
+test('a worker that is stopped gives up a turn that takes longer than it has, which is no failure and is made again', async () => {
+  const { worker: started, goOn } = await startGated()
+  await started.stop(0)
+
+  expect(await world.statuses()).toEqual({ waiting: 2 })
+  const due = await claimCampaigns(world.db, 10, 1_000)
+  const untouched = { failed_turns: 0, status_reason: null, status: 'sending' }
+  expect(due).toMatchObject([untouched, untouched])
+  goOn()
 })

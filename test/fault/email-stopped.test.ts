@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { patienceMs } from '../support/patience.ts'
+import { setCampaignStage } from './support/campaign-stage.ts'
 import { type MailStage, setMailStage } from './support/mail-stage.ts'
 import { rounds, within } from './support/rounds.ts'
 
@@ -66,4 +69,29 @@ test('SIGTERM while the mail server never answers a message: ends in time, and w
   expect(recipients).toEqual(
     Array(3).fill({ status: 'deferred', reason: expect.stringContaining('may have taken the message') }),
   )
+})
+
+test('SIGTERM while a turn of a campaign takes its time: emails are given up at the same deadline, and written down', {
+  ...within(1),
+}, async () => {
+  const campaigns = await setCampaignStage({ ...database, env })
+  stage = campaigns.mail
+  stage.server.at('message', { next: 'silence' })
+  await stage.send()
+  await stage.server.reached('message')
+  const statuses = async () =>
+    (await stage.db.selectFrom('email_recipients').select('status').execute()).map(({ status }) => status)
+  await stage.db.transaction().execute(async (trx) => {
+    // What lists its people waits for this.
+    await sql`LOCK TABLE campaign_recipients IN SHARE MODE`.execute(trx)
+    await campaigns.begin({ people: 1 })
+    const waiting = sql<{ count: number }>`
+      SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'campaign_recipients'::regclass
+    `
+    const count = async () => (await waiting.execute(stage.db)).rows[0]?.count
+    await expect.poll(count, { timeout: patienceMs }).toBe(1)
+    stage.service.child.kill('SIGTERM')
+    await expect.poll(statuses, { timeout: patienceMs }).toEqual(Array(3).fill('deferred'))
+  })
+  expect(await stage.service.exit).toEqual({ code: 0, signal: null })
 })
