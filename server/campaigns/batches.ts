@@ -17,20 +17,14 @@ export type Made = { email: CampaignEmail } | { failed: string } | { skipped: 'l
 export type Batch = { people: readonly WaitingRecipient[]; made: ReadonlyMap<string, Made> }
 
 /**
- * A turn renders for so long: campaigns get their turns one after the other, so that one whose content is slow to render
- * must not hold up those of others. Milliseconds.
+ * A turn renders for so long, and to the end of the message that is at work then: campaigns get their turns one after the
+ * other, so that one whose content is slow to render must not hold up those of others. Milliseconds.
  */
 const renderingMs = 1_000
 /** Characters that a turn renders, but for the message that goes over it. Small content may make large messages. */
 const renderedLength = 8 * 2 ** 20
-/** People that a turn renders for before it knows how long one takes: fewer than may be too late for a process. */
-const firstRendered = 8
-
-/** Returns how many people to render for next, when `done` took `takenMs`. 0: the time of the turn is over. */
-export function nextToRender(done: number, takenMs: number): number {
-  if (done === 0) return firstRendered
-  return Math.max(0, Math.floor(((renderingMs - takenMs) * done) / takenMs))
-}
+/** People whose values are put together for one request to the renderer. */
+const asked = 100
 
 /**
  * Makes the messages to the first of `recipients`: to as many as there is time and room for, and to one at least. For
@@ -41,16 +35,15 @@ export async function makeBatch(
   about: { claimed: ClaimedCampaign; row: CampaignRow; contents: CampaignContents },
   recipients: readonly WaitingRecipient[],
 ): Promise<Batch> {
-  const since = performance.now()
+  const deadline = performance.now() + renderingMs
+  const declared = await findProperties(means.db, about.row.account_id)
   const made = new Map<string, Made>()
   const isMade = (one: WaitingRecipient | undefined) => one !== undefined && made.has(one.subscriber_id)
   let done = 0
   let outputLength = renderedLength
-  while (done < recipients.length && outputLength > 0) {
-    const count = nextToRender(done, performance.now() - since)
-    if (count === 0) break
-    const some = recipients.slice(done, done + count).filter((one) => !isMade(one))
-    for (const [id, one] of await makeSome(means, about, { recipients: some, outputLength })) {
+  while (done < recipients.length && outputLength > 0 && (done === 0 || performance.now() < deadline)) {
+    const some = recipients.slice(done, done + asked).filter((one) => !isMade(one))
+    for (const [id, one] of await makeSome(means, about, { recipients: some, declared, outputLength, deadline })) {
       made.set(id, one)
       outputLength -= lengthOf(one)
     }
@@ -66,17 +59,26 @@ function lengthOf(made: Made): number {
   return (html?.length ?? 0) + (text?.length ?? 0)
 }
 
+type Some = {
+  recipients: readonly WaitingRecipient[]
+  /** The properties of the account. */
+  declared: Awaited<ReturnType<typeof findProperties>>
+  /** UTF-16 code units. */
+  outputLength: number
+  /** As `performance.now()`. */
+  deadline: number
+}
+
 /**
  * Renders the messages to those who are still in the audience, of each variant as many as a request to the renderer and
- * `outputLength` allow. The first recipient has one, or the reason why not. Changes nothing.
+ * `outputLength` allow, until `deadline`. The first recipient has one, or the reason why not. Changes nothing.
  */
 async function makeSome(
-  { db, clock, renderer, unsubscribeUrl, webUrl }: EngineMeans,
+  { clock, renderer, unsubscribeUrl, webUrl }: EngineMeans,
   { claimed, row, contents }: { claimed: ClaimedCampaign; row: CampaignRow; contents: CampaignContents },
-  { recipients, outputLength }: { recipients: readonly WaitingRecipient[]; outputLength: number },
+  { recipients, declared, outputLength, deadline }: Some,
 ): Promise<ReadonlyMap<string, Made>> {
   const now = clock.now()
-  const declared = await findProperties(db, row.account_id)
   const made = new Map<string, Made>()
   const written = recipients.flatMap((recipient) => {
     const { subscriber_id: id, email, contact_status: ofContact, person_status: ofPerson } = recipient
@@ -90,7 +92,11 @@ async function makeSome(
     }
     return []
   })
+  let isFirst = true
   for (const [number, some] of Map.groupBy(written, ({ variant }) => variant ?? row.ab_winner)) {
+    const timeMs = deadline - performance.now()
+    if (timeMs <= 0 && !isFirst) break
+    isFirst = false
     const content = contentWith(contents, number)
     const campaign = { ...row, constants: content.constants }
     const renderings = await renderer.renderFirst(
@@ -109,7 +115,7 @@ async function makeSome(
           webUrl: webUrl({ accountId: row.account_id, emailId }),
         }),
       ),
-      { outputLength },
+      { outputLength, timeMs },
     )
     for (const [index, { id, person, variant, emailId }] of some.entries()) {
       const rendering = renderings[index]

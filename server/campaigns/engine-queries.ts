@@ -14,16 +14,21 @@ export type ClaimedCampaign = CampaignRow & { account_name: string }
  * Claims up to `limit` campaigns that are due, each for `leaseMs`: one of each account, and of an account the one that
  * waits longest. Accounts take turns in the order of their ids, from the one behind `after`: however many campaigns an
  * account has, it gets as many turns as one with a single campaign. Returns them in that order. Campaigns of a process
- * that died are due again when their lease is over.
+ * that died are due again when their lease is over. Leaves out the accounts in `without`.
  *
  * The lease only saves work: two processes that have the same campaign in hand lock it for each change. Skips campaigns
  * whose row is locked, so that a claim waits for no lock and two claims cannot deadlock.
  */
-export async function claimCampaigns(db: Db, limit: number, leaseMs: number, after = ''): Promise<ClaimedCampaign[]> {
+export async function claimCampaigns(
+  db: Db,
+  limit: number,
+  leaseMs: number,
+  { after = '', without = [] }: { after?: string; without?: readonly string[] } = {},
+): Promise<ClaimedCampaign[]> {
   const { rows } = await sql<ClaimedCampaign>`
     WITH first AS MATERIALIZED (
       SELECT DISTINCT ON (account_id) account_id, id FROM campaigns
-      WHERE due_at IS NOT NULL AND due_at <= (SELECT ${queueNow})
+      WHERE due_at IS NOT NULL AND due_at <= (SELECT ${queueNow}) AND account_id <> ALL(${without}::text[])
       ORDER BY account_id, due_at
     ), next AS MATERIALIZED (
       SELECT c.account_id, c.id FROM first f JOIN campaigns c ON c.account_id = f.account_id AND c.id = f.id

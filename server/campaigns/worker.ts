@@ -5,6 +5,7 @@ import { abortableRenderer } from './abortable-renderer.ts'
 import { createEngine } from './engine.ts'
 import { claimCampaigns, releaseCampaigns } from './engine-queries.ts'
 import { survivingFailures } from './failed-turns.ts'
+import { createTimeShares, type TurnTime } from './time-shares.ts'
 import type { EngineMeans } from './turns.ts'
 
 export type CampaignWorkerOptions = EngineMeans & {
@@ -35,6 +36,7 @@ export const campaignSilenceLimitMs = 120_000
 /** Starts the loop that gives campaigns their turns, one batch of each account at a time. */
 export function startCampaignWorker(options: CampaignWorkerOptions): CampaignWorker {
   const { db, logger, bulkPause, intervalMs = 250 } = options
+  const shares = createTimeShares()
   const stopping = new AbortController()
   /** Aborted when the turn under way may take no longer. */
   const givingUp = new AbortController()
@@ -47,17 +49,23 @@ export function startCampaignWorker(options: CampaignWorkerOptions): CampaignWor
     intervalMs,
     onError: (error) => logger.error({ err: error }, 'looking for campaigns failed; trying again'),
     async run() {
-      const claimed = await claimCampaigns(db, inHand, leaseMs, lastAccount)
+      const claimed = await shares.claim((without) =>
+        claimCampaigns(db, inHand, leaseMs, { after: lastAccount, without }),
+      )
       lastAccount = claimed.at(-1)?.account_id ?? ''
       let isGoingOn = false
+      const times: TurnTime[] = []
       for (const campaign of claimed) {
         await bulkPause?.over()
         if (stopping.signal.aborted) break
+        const since = performance.now()
         if ((await takeTurn(campaign)) === 'went on') isGoingOn = true
         lastTurn = performance.now()
+        times.push({ accountId: campaign.account_id, ms: lastTurn - since })
       }
       if (stopping.signal.aborted) await releaseCampaigns(db, claimed)
-      return isGoingOn
+      shares.record(times)
+      return isGoingOn || shares.isOwed()
     },
   })
   return {

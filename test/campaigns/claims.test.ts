@@ -44,7 +44,7 @@ async function giveTurns(rounds: number, inHand: number) {
   const [ofAccount, ofCampaign] = [new Map<string, number>(), new Map<string, number>()]
   let last = ''
   for (let round = 0; round < rounds; round++) {
-    for (const { account_id, id } of await claimCampaigns(database.db, inHand, 30_000, last)) {
+    for (const { account_id, id } of await claimCampaigns(database.db, inHand, 30_000, { after: last })) {
       ofAccount.set(account_id, (ofAccount.get(account_id) ?? 0) + 1)
       ofCampaign.set(id, (ofCampaign.get(id) ?? 0) + 1)
       last = account_id
@@ -76,4 +76,10 @@ test('what a transaction has locked is left out, and claimed after it', async ()
     expect(claimed.map(({ account_id }) => account_id)).toEqual([free])
   })
   expect((await claimCampaigns(database.db, 10, 30_000)).map(({ account_id }) => account_id)).toEqual([locked])
+})
+
+test('accounts that are to wait are left out of a claim', async () => {
+  const [waits, goesOn] = [await addDue(2), await addDue(2)]
+  const claimed = await claimCampaigns(database.db, 10, 30_000, { without: [waits] })
+  expect(claimed.map(({ account_id }) => account_id)).toEqual([goesOn])
 })
