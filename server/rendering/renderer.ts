@@ -62,7 +62,7 @@ export type RendererOptions = {
   personLimitMs?: number
   /** People in one request to a process. Another account may have the next request. Default: 100. */
   peopleAtOnce?: number
-  /** Time limit for one such request: the next request begins with those not rendered by then. Milliseconds. Default: 20,000. */
+  /** Time limit for one such request: the next one begins with those who are left. Milliseconds. Default: 20,000. */
   batchLimitMs?: number
   /** Time limit for compiling MJML, with the loading of the compiler. Milliseconds. Default: 5,000. */
   mjmlLimitMs?: number
