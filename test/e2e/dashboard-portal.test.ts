@@ -174,7 +174,6 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await button.click()
     await note.waitFor()
     await page.keyboard.press('Control+C')
-    await keepScreenshots(page, 'portal-selected-secret')
     await frame.getByRole('button', { name: 'I have copied it' }).click()
     await frame.getByRole('link', { name: 'Code in Node, Python' }).click()
     const field = frame.getByLabel('Signing secret', { exact: true })
