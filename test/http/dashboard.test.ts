@@ -49,7 +49,7 @@ describe('the built dashboard', () => {
     expect(answer.headers.get('vary')).toBe('Accept')
   })
 
-  test.each(['/app', '/app/', '/app/sign-in', '/app/acc_x/live/emails/email_y'])(
+  test.each(['/app', '/app/', '/app/sign-in', '/app/acc_x/live/emails/email_y', '/portal/psn_x'])(
     '%s is its page, with a policy and a nonce of this response alone',
     async (path) => {
       const [first, second] = await Promise.all([get(path), get(path)])
@@ -59,6 +59,8 @@ describe('the built dashboard', () => {
       expect(first.status).toBe(200)
       expect(first.headers.get('content-type')).toBe('text/html; charset=utf-8')
       expect(first.headers.get('cache-control')).toBe('no-store')
+      expect(first.headers.get('referrer-policy')).toBe('no-referrer')
+      expect(first.headers.get('cross-origin-opener-policy')).toBe('same-origin')
       expect(first.headers.get('content-security-policy')).not.toContain('unsafe')
       expect(nonceOf(first)).not.toBe(nonceOf(second))
       const html = await first.text()

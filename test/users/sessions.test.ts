@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sessionDays } from '../../contract/sessions.ts'
+import { newId } from '../../server/shared/ids.ts'
+import { deleteEndedSessions } from '../../server/users/sessions.ts'
+import { hashOfToken, newToken } from '../../server/users/tokens.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { goodPassword, invite, type Person, pageHeaders, personOf, signIn, signUp, tokenIn } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -28,6 +32,56 @@ test('a session says who is signed in, and where with which permissions', async 
     accounts: [{ id: service.accountId, role: 'viewer' }],
   })
   expect(Object(body).accounts[0].permissions).not.toContain('api_keys:read')
+})
+
+/** Inserts sessions of a user, as signing in does. Returns their ids. */
+async function insertSessions({ userId }: Person, given: readonly { usedAt?: Date; expiresAt?: Date }[]) {
+  const at = time.clock.now()
+  const later = new Date(at.getTime() + dayMs)
+  const rows = given.map(({ usedAt = at, expiresAt = later }) => ({
+    id: newId('session', at),
+    user_id: userId,
+    token_hash: hashOfToken(newToken()),
+    created_at: at,
+    last_used_at: usedAt,
+    expires_at: expiresAt,
+    ip_address: '203.0.113.7',
+    user_agent: '',
+  }))
+  await service.database.db.insertInto('user_sessions').values(rows).execute()
+  return rows.map(({ id }) => id)
+}
+
+async function sessionsOf({ userId }: Person): Promise<string[]> {
+  const { db } = service.database
+  const rows = await db.selectFrom('user_sessions').select('id').where('user_id', '=', userId).orderBy('id').execute()
+  return rows.map(({ id }) => id)
+}
+
+test('a user has 100 sessions at most: the oldest one ends when they sign in once more', async () => {
+  const person = await signUp(service)
+  const others = await insertSessions(person, Array(99).fill({}))
+  expect((await person.send('GET', '/v1/session')).status).toBe(200)
+  const again = await signInAgain(person)
+  expect((await sessionsOf(person)).slice(0, 99)).toEqual(others)
+  expect(await sessionsOf(person)).toHaveLength(100)
+  expect((await person.send('GET', '/v1/session')).status).toBe(401)
+  expect((await again.send('GET', '/v1/session')).status).toBe(200)
+})
+
+test('sessions and links that have ended are deleted, and others are not', async () => {
+  const person = await signUp(service)
+  const [own = ''] = await sessionsOf(person)
+  const [now, longAgo] = [time.clock.now(), new Date(time.clock.now().getTime() - sessionDays.idle * dayMs)]
+  const [alive = ''] = await insertSessions(person, [{ usedAt: new Date(longAgo.getTime() + 1_000) }])
+  await insertSessions(person, [{ expiresAt: now }, { usedAt: longAgo }])
+  const { db } = service.database
+  const links = () => db.selectFrom('user_links').select('email').where('email', 'like', '%@ended.example').execute()
+  for (const name of ['stays', 'ends']) await invite(service, { email: `${name}@ended.example` })
+  await db.updateTable('user_links').set({ expires_at: now }).where('email', '=', 'ends@ended.example').execute()
+  await deleteEndedSessions({ db, clock: time.clock })
+  expect(await sessionsOf(person)).toEqual([own, alive])
+  expect(await links()).toEqual([{ email: 'stays@ended.example' }])
 })
 
 test('a session works on the routes that take keys, in the account and mode that it names', async () => {
