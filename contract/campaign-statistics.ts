@@ -82,7 +82,8 @@ export const campaignStatistics = z
     recipients: count('People it goes to.'),
     waiting: count('Those without an email yet.'),
     queued: count('Those whose email waits for its first attempt.'),
-    handedOver: count('Those to whom the first attempt was made.'),
+    handedOver: count('Those to whom the first attempt was made, whatever came of it.'),
+    deferred: count('Those of `handedOver` who are still tried: a mail server refused the message for now.'),
     failed: count('Those for whom the content could not be rendered.'),
     skipped: z.object({
       left: count('Not in the audience any more when it was their turn.'),
@@ -110,12 +111,13 @@ export const campaignStatistics = z
   .meta({
     id: 'CampaignStatistics',
     description:
-      'How far a campaign is. `recipients` is the sum of `waiting`, `queued`, `handedOver`, `failed`, `skipped` and `canceled`.',
+      'How far a campaign is. `recipients` is the sum of `waiting`, `queued`, `handedOver`, `failed`, `skipped` and `canceled`; `deferred` is a part of `handedOver`.',
     example: {
       recipients: 1200,
       waiting: 0,
       queued: 0,
       handedOver: 1197,
+      deferred: 0,
       failed: 0,
       skipped: { left: 1, unsubscribed: 2, suppressed: 0 },
       canceled: 0,

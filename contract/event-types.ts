@@ -214,15 +214,39 @@ const definitions = {
     meaning: 'Campaign started sending',
     shared: false,
     timeField: 'created',
-    data: z.object({ ...oneCampaign, recipients: z.object({ total: count }) }),
+    data: z.object({
+      ...oneCampaign,
+      recipients: z.object({ total: count.meta({ description: 'People it goes to.' }) }),
+    }),
     example: { ...oneCampaignExample, recipients: { total: 1200 } },
   },
   'campaign.completed': {
     meaning: 'Campaign finished sending',
     shared: false,
     timeField: 'created',
-    data: z.object({ ...oneCampaign, recipients: z.object({ total: count, sent: count, failed: count }) }),
-    example: { ...oneCampaignExample, recipients: { total: 1200, sent: 1198, failed: 2 } },
+    data: z.object({
+      ...oneCampaign,
+      recipients: z.object({
+        total: count.meta({ description: 'People it went to: `sent` and `failed` together.' }),
+        sent: count.meta({
+          description:
+            'Those to whom the first attempt was made, whatever came of it: `handedOver` of the statistics. Their emails have events of their own.',
+        }),
+        failed: count.meta({
+          description:
+            'All others: those in `skipped`, those for whom the content could not be rendered, and those whose email was canceled.',
+        }),
+        deferred: count.meta({
+          description:
+            'Those of `sent` who were still tried at that moment: a mail server had refused the message for now.',
+        }),
+        skipped: count.meta({
+          description:
+            'Those of `failed` who had left the audience, were unsubscribed or were suppressed when it was their turn.',
+        }),
+      }),
+    }),
+    example: { ...oneCampaignExample, recipients: { total: 1200, sent: 1198, failed: 2, deferred: 5, skipped: 1 } },
   },
 } as const satisfies Record<string, Definition>
 

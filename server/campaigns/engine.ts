@@ -5,6 +5,7 @@ import { type Batch, makeBatch } from './batches.ts'
 import { addCounts, sumOutcomes, waitingOf } from './counts.ts'
 import {
   type ClaimedCampaign,
+  countDeferred,
   countQueued,
   databaseMs,
   hasTestWaiting,
@@ -65,7 +66,9 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
         ? 'The content could not be rendered for any recipient: recipients with the status failed have the reasons.'
         : null
     await updateCampaign(trx, keyOf(row), { status: 'completed', status_reason, ended_at: at, updated_at: at })
-    const recipients = { total, sent, failed: total - sent }
+    const skipped = row.left_count + row.unsubscribed_count + row.suppressed_count
+    const deferred = await countDeferred(trx, keyOf(row))
+    const recipients = { total, sent, failed: total - sent, deferred, skipped }
     await outbox.append(trx, scopeOf(row), [{ type: 'campaign.completed', data: { ...factsOf(row), recipients } }])
     return rest(trx, row, null)
   }

@@ -32,6 +32,7 @@ import { subjectsOfPublished } from '../templates/published.ts'
 import { readAbTest, type WrittenAbTest } from './ab-test.ts'
 import { createChecks } from './checks.ts'
 import { chooseWinner } from './choose-winner.ts'
+import { countDeferred } from './engine-queries.ts'
 import { type Compiled, changed, changedAnyTime, fieldsOf, fieldsOfDuplicate } from './fields.ts'
 import { faultsOfMarkup, isSameContent } from './message.ts'
 import { withVariant } from './named-variant.ts'
@@ -385,7 +386,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         since: new Date(row.created_at.getTime() - dayMs),
         until: new Date(clock.now().getTime() + dayMs),
       }
-      return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }))
+      const deferred = await countDeferred(handle, { accountId: scope.accountId, id })
+      return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }), deferred)
     },
   }
 }

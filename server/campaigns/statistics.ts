@@ -29,8 +29,12 @@ function toEmails({ failed, ...figures }: EmailFigures): CampaignStatistics['ema
   return { sent, delivered, bounced, complained, opened, opens, clicked, clicks, unsubscribed, undeliverable: failed }
 }
 
-/** Returns how far a campaign is, and what was counted of its emails. */
-export function toStatistics(row: CampaignRow, report: CampaignReport): CampaignStatistics {
+/**
+ * Returns how far a campaign is, and what was counted of its emails.
+ *
+ * @param deferred How many recipients are still tried.
+ */
+export function toStatistics(row: CampaignRow, report: CampaignReport, deferred: number): CampaignStatistics {
   const waiting = waitingOf(row)
   const hasEnded = row.status === 'canceled'
   const totals = sumOf(report.days)
@@ -43,6 +47,7 @@ export function toStatistics(row: CampaignRow, report: CampaignReport): Campaign
     waiting: hasEnded ? 0 : waiting,
     queued: row.queued_count,
     handedOver: row.handed_over_count,
+    deferred,
     failed: row.failed_count,
     skipped: { left: row.left_count, unsubscribed: row.unsubscribed_count, suppressed: row.suppressed_count },
     canceled: row.canceled_count + (hasEnded ? waiting : 0),

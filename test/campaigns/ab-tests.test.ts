@@ -115,7 +115,7 @@ test('a test whose winner is chosen by opens is sent to its share, waits its hou
   expect(await world.written()).toHaveLength(people)
   expect(await world.events()).toEqual([
     { type: 'campaign.sent', recipients: { total: people } },
-    { type: 'campaign.completed', recipients: { total: people, sent: people, failed: 0 } },
+    { type: 'campaign.completed', recipients: { total: people, sent: people, failed: 0, deferred: 0, skipped: 0 } },
   ])
   // What the rest does is not the test's.
   await visit('opened', of(sent, null))

@@ -41,7 +41,7 @@ describe('from start to completion', () => {
     expect(new Set(written).size).toBe(450)
     expect(await world.events()).toEqual([
       { type: 'campaign.sent', recipients: { total: 450 } },
-      { type: 'campaign.completed', recipients: { total: 450, sent: 450, failed: 0 } },
+      { type: 'campaign.completed', recipients: { total: 450, sent: 450, failed: 0, deferred: 0, skipped: 0 } },
     ])
     expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
       recipients: 450,
@@ -175,7 +175,7 @@ test('an audience that changes skips who leaves, unsubscribes or is suppressed b
   expect(await world.written()).toHaveLength(1)
   expect((await world.events()).at(-1)).toEqual({
     type: 'campaign.completed',
-    recipients: { total: 6, sent: 1, failed: 5 },
+    recipients: { total: 6, sent: 1, failed: 5, deferred: 0, skipped: 5 },
   })
 })
 

@@ -19,6 +19,7 @@ function good(): CampaignEvidence {
       waiting: 0,
       queued: 0,
       handedOver: 2,
+      deferred: 0,
       failed: 0,
       skipped: { left: 0, unsubscribed: 1, suppressed: 0 },
       canceled: 0,
@@ -47,7 +48,7 @@ function good(): CampaignEvidence {
     ],
     events: [
       { type: 'campaign.sent', recipients: { total: 3 } },
-      { type: 'campaign.completed', recipients: { total: 3, sent: 2, failed: 1 } },
+      { type: 'campaign.completed', recipients: { total: 3, sent: 2, failed: 1, deferred: 1, skipped: 1 } },
     ],
   }
   const sent = [1, 2].map((n) => ({ n, mark: address(n), messageId: `<${n}>` }))

@@ -114,9 +114,14 @@ function* wrongCounts(
 function* wrongEvents({ id, status, statistics, events }: CampaignEnd): Generator<string> {
   const { recipients: total, handedOver: sent } = statistics
   const began = { type: 'campaign.sent', recipients: { total } }
-  const ended = { type: 'campaign.completed', recipients: { total, sent, failed: total - sent } }
+  const { left, unsubscribed, suppressed } = statistics.skipped
+  const skipped = left + unsubscribed + suppressed
+  // How many were still tried then is not known now.
+  const { deferred = 0 } = Object(events.at(-1)?.recipients)
+  const ended = { type: 'campaign.completed', recipients: { total, sent, failed: total - sent, deferred, skipped } }
   const whileSending = total > 0 ? [began] : []
   const expected = JSON.stringify(status === 'completed' ? [began, ended] : whileSending)
+  if (deferred > sent) yield `${id} was told to have ${deferred} deferred of ${sent}`
   const told = JSON.stringify(events)
   // One that is canceled before it starts has its list, or a part of it, and no event.
   if (told !== expected && !(status === 'canceled' && told === '[]' && sent === 0)) {
