@@ -27,6 +27,7 @@ import type { RouteGate } from './route-handler.ts'
 import { createRoutes, type RouteWrappers, type Services } from './routes/index.ts'
 import { streamLongTexts } from './streamed-json.ts'
 import { traceRequests } from './trace-requests.ts'
+import { warnOfUntrustedProxy } from './untrusted-proxy.ts'
 import { refusalOf, validatedAtOnce } from './validation.ts'
 import { serveWebPages } from './web-pages.ts'
 
@@ -90,6 +91,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
     begin,
     logRequests(logger, createRequestMetrics(registry), record),
     traceRequests(tracer),
+    warnOfUntrustedProxy(logger, options.trustProxy),
     requireHost,
     streamLongTexts,
   )

@@ -1,0 +1,19 @@
+import type { RequestHandler } from 'express'
+import type { Logger } from 'pino'
+
+/**
+ * Returns a handler that warns once when a request comes from a proxy while none is trusted: everybody behind it counts
+ * as one client then. `trusted`: how many are.
+ */
+export function warnOfUntrustedProxy(logger: Pick<Logger, 'warn'>, trusted: number): RequestHandler {
+  let mayWarn = trusted === 0
+  return (req, _res, next) => {
+    if (mayWarn && req.headers['x-forwarded-for'] !== undefined) {
+      mayWarn = false
+      logger.warn(
+        'a request has X-Forwarded-For, but TRUST_PROXY is 0: everybody behind the proxy counts as one client, so failed sign-ins of one person delay others; set TRUST_PROXY to the number of proxies',
+      )
+    }
+    next()
+  }
+}
