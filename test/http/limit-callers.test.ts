@@ -16,8 +16,11 @@ test('all customers of an account share 3,000 requests a minute in the portal, b
   app.get('/', (request, res) => {
     const req = Object.assign(request, { tsRestRoute: { metadata: contract.webhooks.list.metadata } })
     const taken = (accountId: string, customer: string) => {
-      const session = { sessionId: exampleId('portalSession'), plan: 'free', mode: 'live', eventTypes: null } as const
-      setPortalCustomer(req, { ...session, accountId, customer, permissions: [], access: 'full' })
+      const id = exampleId('portalSession')
+      const shown = { mode: 'live', customer, eventTypes: null, permissions: [] } as const
+      const theme = { accentColor: null, colorScheme: 'auto' } as const
+      const access = { id, ...shown, permissions: [], theme, expiresAt: clock.now().toISOString() }
+      setPortalCustomer(req, { ...shown, sessionId: id, plan: 'free', accountId, access })
       try {
         void gate(req, res, () => undefined)
         return null

@@ -286,7 +286,9 @@ test.each<[string, Record<string, string>, number]>([
   ['from the same origin', { 'sec-fetch-site': 'same-origin' }, 404],
 ])('a request of the portal that has no Origin and comes %s is answered as it should', async (_, more, status) => {
   const { cookie, sessionId } = await openPortal(service)
-  const { origin: _own, ...headers } = { ...pageHeaders(service.url), cookie, 'x-postern-portal': sessionId, ...more }
+  const { origin, ...page } = pageHeaders(service.url)
+  expect(origin).toBe(service.url)
+  const headers = { ...page, cookie, 'x-postern-portal': sessionId, ...more }
   const path = `/v1/webhooks/${exampleId('webhook')}`
   expect((await service.client.send('DELETE', path, { key: null, headers })).status).toBe(status)
 })
