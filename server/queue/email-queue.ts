@@ -102,7 +102,9 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
       if (what === 'fresh' && claims.length < limit) turns[lane].forget()
       return claims.map((claim) => ({ emailId: idOfUuid('email', claim.id), claim }))
     },
-    keepAlive: (claimed) => jobsOfEmails.keepAlive(claimed.map(({ claim }) => claim)),
+    async keepAlive(claimed) {
+      await jobsOfEmails.keepAlive(claimed.map(({ claim }) => claim))
+    },
     async finish(trx, finished) {
       if (finished.length === 0) return
       const ids = finished.map(({ claimed }) => claimed.claim.id)

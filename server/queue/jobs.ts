@@ -21,8 +21,8 @@ export type Jobs = {
   tableName: string
   /** Claims up to `limit` due jobs of a range of priorities, the highest first. */
   claim(range: PriorityRange, limit: number): Promise<JobClaim[]>
-  /** Sends a heartbeat for claimed jobs. Call it every few seconds. */
-  keepAlive(claims: readonly JobClaim[]): Promise<void>
+  /** Sends a heartbeat for claimed jobs. Call it every few seconds. Returns the ids of those whose claims are alive. */
+  keepAlive(claims: readonly JobClaim[]): Promise<Set<string>>
   /** Returns those of the `ids` without a job that will run. */
   missing(handle: Handle, ids: readonly string[]): Promise<string[]>
   depth(): Promise<QueueDepth>
@@ -78,17 +78,18 @@ export async function openJobs(
       return claimed.map(({ id, retryCount }) => ({ id, retryCount }))
     },
     async keepAlive(claims) {
-      if (claims.length === 0) return
+      if (claims.length === 0) return new Set()
       // Like pg-boss's touch, but skips locked jobs: their claims are about to end. So it never waits, and needs no
       // lock order.
-      await boss.getDb().executeSql(
+      const { rows }: { rows: { id: string }[] } = await boss.getDb().executeSql(
         `UPDATE ${tableName} SET heartbeat_on = pgboss.job_now() WHERE name = $1 AND id = ANY(ARRAY(
            SELECT j.id FROM ${tableName} j JOIN unnest($2::uuid[], $3::int[]) AS i (id, retry_count) ON j.id = i.id
            WHERE j.name = $1 AND j.id = ANY($2::uuid[]) AND j.state = 'active' AND j.retry_count = i.retry_count
            FOR NO KEY UPDATE OF j SKIP LOCKED
-         ))`,
+         )) RETURNING id`,
         [name, claims.map(({ id }) => id), claims.map(({ retryCount }) => retryCount)],
       )
+      return new Set(rows.map(({ id }) => id))
     },
     async missing(handle, ids) {
       const uuids = ids.map(uuidOf)

@@ -49,8 +49,10 @@ export type Queue = {
    * skipped.
    */
   giveBack(claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** Sends a heartbeat for claimed deliveries. Call it every few seconds. */
-  keepAlive(claimed: readonly ClaimedDelivery[]): Promise<void>
+  /**
+   * Sends a heartbeat for claimed deliveries. Call it every few seconds. Returns the ids of those whose claims are alive.
+   */
+  keepAlive(claimed: readonly ClaimedDelivery[]): Promise<Set<string>>
   /**
    * Returns those of `deliveryIds` that a process has claimed or keeps now. The others cannot be claimed until the
    * transaction ends.
@@ -202,7 +204,10 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         claimed.map(({ claim }) => claim),
       )
     },
-    keepAlive: (claimed) => deliveries.keepAlive(claimed.map(({ claim }) => claim)),
+    async keepAlive(claimed) {
+      const alive = await deliveries.keepAlive(claimed.map(({ claim }) => claim))
+      return new Set(claimed.flatMap(({ deliveryId, claim }) => (alive.has(claim.id) ? [deliveryId] : [])))
+    },
     async claimed(handle, deliveryIds) {
       const ids = deliveryIds.map(uuidOf)
       // Locks the jobs in any state: claims skip locked jobs, and this waits for a claim that came first.

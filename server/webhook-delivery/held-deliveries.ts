@@ -68,9 +68,11 @@ export function startHeldDeliveries(options: HeldDeliveriesOptions): HeldDeliver
     // the first.
     if (own !== undefined && own.delivery.run === claim.delivery.run) {
       own.claimed = claim.claimed
+      own.aliveAt = performance.now()
       return null
     }
-    const one = { ...claim, since: performance.now(), request: null }
+    const now = performance.now()
+    const one = { ...claim, since: now, aliveAt: now, request: null }
     held.set(claim.delivery.id, one)
     return one
   }
@@ -108,8 +110,10 @@ export function startHeldDeliveries(options: HeldDeliveriesOptions): HeldDeliver
     async run() {
       // Claims made since the last run are still fresh.
       const older = [...held.values()].filter(({ since }) => since < keptAliveAt)
-      keptAliveAt = performance.now()
-      await queue.keepAlive(older.flatMap(({ claimed }) => claimed ?? []))
+      const now = performance.now()
+      keptAliveAt = now
+      const alive = await queue.keepAlive(older.flatMap(({ claimed }) => claimed ?? []))
+      for (const one of older) if (alive.has(one.delivery.id)) one.aliveAt = now
       return false
     },
   })

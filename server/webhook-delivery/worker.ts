@@ -31,6 +31,11 @@ import { createWebhookReads } from './webhook-reads.ts'
 
 /** Deliveries that wait in memory for longer are handed back to the queue. Milliseconds. */
 const handAgeMs = 1_000
+/**
+ * No attempt begins under a claim or lease that this process has not been known to have for this long: another may have
+ * it by then. They lapse after 20 s without a heartbeat, which is sent every 5 s. Milliseconds.
+ */
+const trustedMs = 15_000
 /** A flow without work is forgotten after this time, together with its limit. Milliseconds. */
 const forgetAfterMs = 600_000
 
@@ -161,6 +166,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       if (webhook === null || String(webhook.flow) !== request.flow) return putBack(one, request)
       isFresh = true
     }
+    if (performance.now() - one.aliveAt > trustedMs) return putBack(one, request)
     scheduler.begin(request, performance.now())
     const startedAt = clock.now()
     const outcome = await send(delivery).catch((error): ExchangeOutcome => {

@@ -3,11 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
 import type { Queue } from '../../server/queue/queue.ts'
+import { uuidOf } from '../../server/shared/ids.ts'
 import { takeOverKept } from '../../server/webhook-delivery/reconcile.ts'
 import { claimDue } from '../../server/webhook-delivery/scheduling/claim.ts'
 import { handBack } from '../../server/webhook-delivery/scheduling/hand-back.ts'
 import { finishEvents } from '../../server/webhook-delivery/settlement/finish-events.ts'
 import { settle } from '../../server/webhook-delivery/settlement/settle-attempts.ts'
+import { holdMonotonicClock } from '../support/clock.ts'
 import { attempted, type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { asQueued, dueFlows, takingFor } from '../support/flows.ts'
 import { keepAsBefore } from '../support/kept.ts'
@@ -211,6 +213,34 @@ test('a claim that lapses while its own process still has the delivery in hand g
   await engine.deliveryOf(webhookId, hasSucceeded)
   expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
   expect(await engine.attemptsOf(id)).toHaveLength(1)
+})
+
+test('what another process has claimed meanwhile begins no attempt in the first, where it still waits in hand', async () => {
+  const time = holdMonotonicClock()
+  await engine.startWorkers()
+  await engine.emit()
+  await engine.deliveryOf(webhookId, hasSucceeded)
+  const held: (() => void)[] = []
+  receiver.respond((exchange) => held.push(() => answer(200)(exchange)))
+  await engine.emit(20)
+  await engine.deliveriesOf(webhookId, 21)
+  const sent = () => receiver.requests.map(({ headers }) => headers['webhook-id'])
+  const begun = sent().length
+  expect(begun).toBeLessThan(21)
+
+  const { rows: taken } = await sql<{ event_id: string }>`
+    WITH job AS (
+      UPDATE pgboss.job SET retry_count = retry_count + 1 WHERE name = 'deliveries' AND state = 'active' RETURNING id
+    )
+    SELECT event_id FROM deliveries WHERE status = 'pending' AND NOT event_id = ANY(${sent()}::text[])
+  `.execute(engine.db)
+  expect(taken.length).toBeGreaterThan(0)
+  time.advance(16_000)
+  receiver.respond(answer(200))
+  for (const release of held) release()
+  const [last = ''] = await engine.emit()
+  await expect.poll(sent).toContain(last)
+  expect(sent()).toHaveLength(begun + 1)
 })
 
 test('events whose process is gone since it leased them are delivered by another when the lease has lapsed, each once, and a late end of the first changes nothing', async () => {

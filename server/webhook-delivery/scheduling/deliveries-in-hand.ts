@@ -9,6 +9,8 @@ export type HeldDelivery = {
   claimed: ClaimedDelivery | null
   /** When this process took the delivery. Milliseconds, monotonic. */
   since: number
+  /** When the claim, or the lease of the event, was last known to be this process's. Milliseconds, monotonic. */
+  aliveAt: number
   /** Null: no attempt has begun. */
   request: Request | null
 }

@@ -129,6 +129,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
       deliveries: parts.map(({ held, end }) => ({ delivery: held.delivery, end: end ?? ('claimed' as const) })),
     }))
     for (const { parts } of batch) for (const part of parts) part.wasClaimed ||= part.end === null
+    const now = performance.now()
     const ours = await finishEvents(options, lease, finished)
     const settled: HeldDelivery[] = []
     const queued: HeldDelivery[] = []
@@ -150,6 +151,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
           queued.push(held)
           continue
         }
+        if (isOurs) held.aliveAt = now
         held.claimed = { deliveryId: held.delivery.id, claim: { id: uuidOf(held.delivery.id), retryCount: 0 } }
         if (end !== null) onLate(held, end)
       }
@@ -172,7 +174,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
       const { deliveries } = event
       const one: Open = { event, parts: [], unended: deliveries.length, isDue: false, looks: 0 }
       one.parts = deliveries.map((delivery) => ({
-        held: { delivery, claimed: null, since: now, request: null },
+        held: { delivery, claimed: null, since: now, aliveAt: now, request: null },
         open: one,
         end: null,
         wasClaimed: false,
