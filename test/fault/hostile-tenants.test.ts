@@ -14,8 +14,8 @@ import { rounds, within } from './support/rounds.ts'
  * of the hostile requests ever ends, so that whatever the others get they get beside all of them.
  */
 
-/** An account holds fewer than four times those that are free. */
-const [places, mostOfOne] = [64, 52]
+/** Of the 48 for endpoints that are not known to answer, an account holds fewer than four times those that are free. */
+const [places, mostOfOne] = [64, 39]
 const endpointMax = 16
 /** Requests of an account at one host, to endpoints that are not known to answer: three quarters of all. */
 const unansweredMax = 1.5 * endpointMax
