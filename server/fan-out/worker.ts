@@ -40,7 +40,8 @@ export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
       for (const { name, count } of queued) delivery.offer(name, count)
       // Runs in the background: nothing waits for traces.
       void traceFanOut(options, eventIds, startedAt)
-      return rest || last !== null
+      // Behind the events that were left, it has looked at a part of the outbox only.
+      return rest || last !== null || intake.after !== ''
     },
   })
 }

@@ -109,8 +109,10 @@ export function createAccountTurns<Account extends TurnAccount>(threshold: Thres
     const free = unansweredThreshold.places - unanswered
     let left = free
     for (let count = 0; left > 0 && asideUnanswered.size > 0 && count < alpha * free; count++) {
-      for (let account = asideUnanswered.first(count); left > 0 && account !== undefined; left--) {
+      for (let account = asideUnanswered.first(count); left > 0 && account !== undefined; ) {
         place(account)
+        // It may hold too many places in all.
+        if (account.state === 'ready') left -= 1
         account = asideUnanswered.first(count)
       }
     }

@@ -67,6 +67,9 @@ const patienceMs = 100
 /** Maximum number of kinds with a limit, and of their flows in all. */
 const maxLimits = 1_000
 const maxLeftFlows = 10_000
+/** The room of more than a few flows is looked at no more often than this. Milliseconds. */
+const fewFlows = 16
+const lookMs = 5
 /** An account's events go through the outbox for this long after one of them was left for later. Milliseconds. */
 const behindMs = 1_000
 
@@ -74,6 +77,8 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   /** The flows whose room the next batch waits for. */
   let awaited: readonly FlowName[] | null = null
   let endWait: (() => void) | null = null
+  /** When the room of many flows was last looked at. Milliseconds, monotonic. */
+  let lookedAt = Number.NEGATIVE_INFINITY
   let isClosed = false
   /** True once this process has seen the end of the outbox. */
   let hasSeenEnd = false
@@ -111,16 +116,19 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   }
 
   /**
-   * Returns where an event goes whose deliveries cannot all be in memory. It waits in the outbox only while that keeps
-   * no flow waiting that could go on: one that is slow, or that is idle and has room. So a flow that is behind delays
-   * its own deliveries only.
+   * Returns where an event goes whose deliveries cannot all be in memory. It waits in the outbox only while one of its
+   * flows is behind, and that keeps no other waiting that could go on: one that is slow, or that is idle and has room. So
+   * a flow that is behind delays its own deliveries only.
    */
   function elsewhere(names: readonly FlowName[]): 'later' | 'queue' {
-    const isWanted = (name: FlowName) => {
+    let isBehind = false
+    for (const name of names) {
       const destination = scheduler.destinationOf(name)
-      return destination === 'queue' || (destination === 'hand' && !scheduler.hasInHand(name.flow))
+      if (destination === 'queue' || (destination === 'hand' && !scheduler.hasInHand(name.flow))) return 'queue'
+      isBehind ||= destination === 'later'
     }
-    return names.some(isWanted) ? 'queue' : 'later'
+    // Each has room, but not for all deliveries of the event together: that would not change with time.
+    return isBehind ? 'later' : 'queue'
   }
 
   /** Returns how many events with deliveries for these flows should be read. */
@@ -181,6 +189,8 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       for (const one of left.values()) one.room = roomOf(one.names)
       const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
       let reserved: FlowName[] = []
+      /** Kinds of which this batch left an event: others of them are left too. */
+      const leftNow = new Set<string>()
 
       function endReservations(): void {
         for (const name of reserved) scheduler.expectInHand(name, -1)
@@ -192,6 +202,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
         limits,
         destinationOf(kind, names) {
           if (isClosed) return 'queue'
+          if (leftNow.has(keyOf(kind))) return 'later'
           if (reserve(names)) {
             reserved.push(...names)
             const limited = left.get(keyOf(kind))
@@ -199,8 +210,10 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
             return 'hand'
           }
           const destination = elsewhere(names)
-          if (destination === 'later') leave(kind, names)
-          return destination
+          if (destination === 'queue') return 'queue'
+          leave(kind, names)
+          leftNow.add(keyOf(kind))
+          return 'later'
         },
         fill({ leased, last, rest }) {
           if (last === null) hasSeenEnd = true
@@ -229,7 +242,11 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       return true
     },
     wake() {
-      if (awaited !== null && hasGoodRoom(awaited)) endWait?.()
+      if (awaited === null) return
+      const now = performance.now()
+      if (awaited.length > fewFlows && now < lookedAt + lookMs) return
+      lookedAt = now
+      if (hasGoodRoom(awaited)) endWait?.()
     },
     close() {
       isClosed = true

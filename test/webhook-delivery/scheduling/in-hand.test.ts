@@ -85,13 +85,13 @@ test('a delivery that is about to be made is in the queue while nobody answers, 
 
 test('a delivery that is about to be made is in the queue while its account has no place left but those that hang, and not while they are quick', () => {
   const scheduler = createScheduler(defaultSettings)
-  end(scheduler, name, quick)
+  const flowsOf = (host: string) =>
+    Array.from({ length: 205 }, (_, count) => ({ flow: `a/${host}/${count}`, account: 'a', host: `${host}${count}` }))
+  for (const known of [name, ...flowsOf('hangs'), ...flowsOf('works')]) end(scheduler, known, quick)
   /** Has the account hold all the places it may. Returns the requests that this began. */
   function fill(host: string): Request[] {
     const started: Request[] = []
-    for (let count = 0; count < 205; count++) {
-      scheduler.offer({ flow: `a/${host}/${count}`, account: 'a', host: `${host}${count}` }, initialLimit)
-    }
+    for (const flow of flowsOf(host)) scheduler.offer(flow, initialLimit)
     for (let request = scheduler.next(); request !== null; request = scheduler.next()) started.push(request)
     for (const request of started) scheduler.begin(request, 60_000)
     scheduler.offer(name, 1)

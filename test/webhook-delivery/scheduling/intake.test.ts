@@ -56,6 +56,9 @@ function kindOf({ account }: FlowName): EventKind {
   return { accountId: account, mode: 'live', type: 'contact.deleted' }
 }
 
+/** A kind of the same account whose events are for others too. */
+const ofBoth: EventKind = { accountId: 'a', mode: 'live', type: 'contact.created' }
+
 /** Reserves all there is room for. Returns how many. */
 function fill(intake: Reservation, name: FlowName): number {
   let count = 0
@@ -93,12 +96,22 @@ test('an intake leaves an event for later only while no flow of it is idle that 
   quicken(scheduler, other)
   using intake = await intakes.open()
   fill(intake, flow)
-  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('queue')
-  expect(intake.destinationOf(kindOf(flow), [other, flow])).toBe('queue')
+  expect(intake.destinationOf(ofBoth, [flow, other])).toBe('queue')
+  expect(intake.destinationOf(ofBoth, [other, flow])).toBe('queue')
   expect(intake.destinationOf(kindOf(other), [other])).toBe('hand')
-  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('later')
+  expect(intake.destinationOf(ofBoth, [flow, other])).toBe('later')
   fill(intake, other)
-  expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('later')
+  expect(intake.destinationOf(ofBoth, [flow, other])).toBe('later')
+})
+
+test('an intake puts an event into the queue for which there is no room though none of its flows is behind', async () => {
+  const { scheduler, intakes } = setUp()
+  const copies = Array.from({ length: initialLimit + 2 }, () => flow)
+  scheduler.takeInHand(flow, 1)
+  using intake = await intakes.open()
+  expect(intake.destinationOf(kindOf(flow), copies)).toBe('queue')
+  expect(intakes.takeNow(eventOf(...copies))).toBe(false)
+  intake.fill({ ...atEnd, rest: true })
 })
 
 test('an intake puts an event into the queue when one of its flows is slow, and another has no room', async () => {
@@ -108,8 +121,8 @@ test('an intake puts an event into the queue when one of its flows is slow, and 
   stall(scheduler, stalled)
   using intake = await intakes.open()
   fill(intake, flow)
-  expect(intake.destinationOf(kindOf(flow), [flow, stalled])).toBe('queue')
-  expect(intake.destinationOf(kindOf(flow), [stalled, flow])).toBe('queue')
+  expect(intake.destinationOf(ofBoth, [flow, stalled])).toBe('queue')
+  expect(intake.destinationOf(ofBoth, [stalled, flow])).toBe('queue')
 })
 
 test('an intake reads all of a kind it left for later once one of its flows is idle', async () => {
