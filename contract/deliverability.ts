@@ -94,7 +94,7 @@ export const deliverability = z
         ),
       })
       .meta({
-        description: `Recipients that bounced of the newest ${countedBounces} bounced live emails of this domain: by their domain, and by mailbox provider. The 20 with the most of each, the most first. In test mode there are none.`,
+        description: `Counts the bounced recipients of the newest ${countedBounces} bounced live emails from this domain, by their domain and by mailbox provider. Each list has at most 20 entries, the largest first. In test mode there are none.`,
       }),
   })
   .meta({

@@ -171,7 +171,7 @@ const unsubscribeMany = prepare<Unsubscription, { subscriber_id: string }>({ nam
       AND account_id = ${'accountId'} AND status <> 'unsubscribed'
     ORDER BY subscriber_id FOR NO KEY UPDATE
   )
-  UPDATE contacts SET status = 'unsubscribed', updated_at = ${'at'}::timestamptz
+  UPDATE contacts SET status = 'unsubscribed', updated_at = greatest(created_at, ${'at'}::timestamptz)
   WHERE audience_id = ${'audienceId'} AND subscriber_id = ANY(ARRAY(SELECT subscriber_id FROM wanted))
   RETURNING subscriber_id
 `
@@ -217,7 +217,7 @@ const touchMany = prepare<Page, ChangedContact>({ name: 'touch_contacts_of_batch
       AND (audience_id, subscriber_id) > (${'audience'}, ${'person'})
     ORDER BY audience_id, subscriber_id LIMIT ${'limit'} FOR NO KEY UPDATE
   ), touched AS (
-    UPDATE contacts c SET updated_at = ${'at'}::timestamptz FROM page
+    UPDATE contacts c SET updated_at = greatest(c.created_at, ${'at'}::timestamptz) FROM page
     WHERE c.audience_id = page.audience_id AND c.subscriber_id = page.subscriber_id
   )
   SELECT audience_id, subscriber_id FROM page ORDER BY audience_id, subscriber_id

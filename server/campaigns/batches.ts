@@ -71,7 +71,8 @@ type Some = {
 
 /**
  * Renders the messages to those who are still in the audience, of each variant as many as a request to the renderer and
- * `outputLength` allow, until `deadline`. The first recipient has one, or the reason why not. Changes nothing.
+ * `outputLength` allow, until `deadline`. Variants share what is left of both: who comes behind somebody without a message
+ * comes in the next turn. The first recipient has one, or the reason why not. Changes nothing.
  */
 async function makeSome(
   { clock, renderer, unsubscribeUrl, webUrl }: EngineMeans,
@@ -92,11 +93,12 @@ async function makeSome(
     }
     return []
   })
-  let isFirst = true
-  for (const [number, some] of Map.groupBy(written, ({ variant }) => variant ?? row.ab_winner)) {
-    const timeMs = deadline - performance.now()
-    if (timeMs <= 0 && !isFirst) break
-    isFirst = false
+  const byVariant = [...Map.groupBy(written, ({ variant }) => variant ?? row.ab_winner)]
+  let lengthLeft = outputLength
+  for (const [index, [number, some]] of byVariant.entries()) {
+    const share = byVariant.length - index
+    const limits = { timeMs: (deadline - performance.now()) / share, outputLength: lengthLeft / share }
+    if (index > 0 && (limits.timeMs <= 0 || limits.outputLength <= 0)) break
     const content = contentWith(contents, number)
     const campaign = { ...row, constants: content.constants }
     const renderings = await renderer.renderFirst(
@@ -115,20 +117,20 @@ async function makeSome(
           webUrl: webUrl({ accountId: row.account_id, emailId }),
         }),
       ),
-      { outputLength, timeMs },
+      limits,
     )
-    for (const [index, { id, person, variant, emailId }] of some.entries()) {
-      const rendering = renderings[index]
+    for (const [place, { id, person, variant, emailId }] of some.entries()) {
+      const rendering = renderings[place]
       if (rendering === undefined) break
       if (rendering.status === 'failed') {
         made.set(id, { failed: rendering.reason })
         continue
       }
       const email = await emailTo(person, row, { rendered: rendering.rendered, now })
-      made.set(
-        id,
-        typeof email === 'string' ? { failed: email } : { email: { id: emailId, campaignId: row.id, variant, email } },
-      )
+      const one: Made =
+        typeof email === 'string' ? { failed: email } : { email: { id: emailId, campaignId: row.id, variant, email } }
+      made.set(id, one)
+      lengthLeft -= lengthOf(one)
     }
   }
   return made

@@ -211,8 +211,7 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
 
 /**
  * Returns how many recipients of a campaign are still tried: their first attempt was made, and their email has not ended.
- * Reads the emails of the account that have not ended, by an index of those, and no others: few, whatever the campaign has
- * sent.
+ * Reads the emails of the account that have not ended, by an index of those, and no others.
  */
 export async function countDeferred(handle: Handle, { accountId, id }: CampaignKey): Promise<number> {
   const { rows } = await sql<{ count: number }>`

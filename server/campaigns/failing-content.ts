@@ -45,6 +45,8 @@ export function reasonToPause(
   if (isSentToNobody && isHundredth(before.failed_count, after.failed_count)) {
     return sentence('The content', after.failed_count, lastFault)
   }
+  // That it failed for everybody was told before.
+  if (isSentToNobody && before.failed_count >= failuresThatPause) return null
   const reasons = (after.ab_test?.variants ?? []).flatMap(({ name }, number) => {
     const failed = after.ab_failed?.[number] ?? 0
     if (!isHundredth(before.ab_failed?.[number] ?? 0, failed)) return []

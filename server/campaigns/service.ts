@@ -32,7 +32,6 @@ import { subjectsOfPublished } from '../templates/published.ts'
 import { readAbTest, type WrittenAbTest } from './ab-test.ts'
 import { createChecks } from './checks.ts'
 import { chooseWinner } from './choose-winner.ts'
-import { countDeferred } from './engine-queries.ts'
 import { type Compiled, changed, changedAnyTime, fieldsOf, fieldsOfDuplicate } from './fields.ts'
 import { faultsOfMarkup, isSameContent } from './message.ts'
 import { withVariant } from './named-variant.ts'
@@ -57,7 +56,7 @@ import { exportRecipients } from './recipient-export.ts'
 import { retract } from './retract.ts'
 import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
-import { toStatistics } from './statistics.ts'
+import { deferredOf, toStatistics } from './statistics.ts'
 import { addresseesOf, sendTests } from './test-messages.ts'
 import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
 import { replaceVariantContents, selectVariants, type Variant, variantsOfDuplicate } from './variants.ts'
@@ -219,7 +218,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const status = statusAfter(how, row.status)
       if (status === null) throw wrongState(id, row.status, what)
       const at = clock.now()
-      const ended = status === 'canceled' ? { ended_at: at } : {}
+      const ended = status === 'canceled' ? { ended_at: at, listed_segments: null } : {}
       const key = { accountId: scope.accountId, id }
       const moved = await updateCampaign(trx, key, {
         status,
@@ -386,7 +385,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         since: new Date(row.created_at.getTime() - dayMs),
         until: new Date(clock.now().getTime() + dayMs),
       }
-      const deferred = await countDeferred(handle, { accountId: scope.accountId, id })
+      const deferred = await deferredOf(handle, row, clock.now())
       return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }), deferred)
     },
   }

@@ -1,6 +1,8 @@
 import type { CampaignStatistics } from '../../contract/campaign-statistics.ts'
+import type { Handle } from '../database/connection.ts'
 import type { CampaignReport } from '../statistics/campaign-figures.ts'
 import { waitingOf } from './counts.ts'
+import { countDeferred } from './engine-queries.ts'
 import type { CampaignRow } from './queries.ts'
 
 const shown = [
@@ -27,6 +29,17 @@ function sumOf(all: readonly EmailFigures[]): EmailFigures {
 function toEmails({ failed, ...figures }: EmailFigures): CampaignStatistics['emails'] {
   const { sent, delivered, bounced, complained, opened, opens, clicked, clicks, unsubscribed } = figures
   return { sent, delivered, bounced, complained, opened, opens, clicked, clicks, unsubscribed, undeliverable: failed }
+}
+
+/** A recipient is tried for 72 hours: see server/email-delivery/retry-schedule.ts. None is after this time. Milliseconds. */
+const triedMs = 4 * 24 * 3_600_000
+
+/** Returns how many recipients of a campaign are still tried. Counts nothing where none can be. */
+export async function deferredOf(handle: Handle, row: CampaignRow, now: Date): Promise<number> {
+  const isOver = row.ended_at !== null && now.getTime() - row.ended_at.getTime() > triedMs
+  if (row.handed_over_count === 0 || isOver) return 0
+  // More may have been handed over since the campaign was read.
+  return Math.min(await countDeferred(handle, { accountId: row.account_id, id: row.id }), row.handed_over_count)
 }
 
 /**

@@ -2,6 +2,11 @@
  * Time that a turn may take without being counted: several batches of usual content fit into it. Milliseconds.
  */
 const freeMs = 250
+/**
+ * Time of a turn that is counted at most: what its content can take. What a turn takes longer has other reasons, such as
+ * a database that is slow. Milliseconds.
+ */
+const longestMs = 3_000
 
 /** What a turn took. */
 export type TurnTime = { accountId: string; ms: number }
@@ -43,7 +48,7 @@ export function createTimeShares(): TimeShares {
     record(turns) {
       if (turns.length === 0) return
       pay(turns.reduce((sum, { ms }) => sum + ms, 0) / turns.length)
-      for (const { accountId, ms } of turns) if (ms > freeMs) debts.set(accountId, ms - freeMs)
+      for (const { accountId, ms } of turns) if (ms > freeMs) debts.set(accountId, Math.min(ms, longestMs) - freeMs)
     },
     isOwed: () => debts.size > 0,
   }

@@ -89,7 +89,7 @@ export async function stopFor(
 ): Promise<TurnResult> {
   const at = clock.now()
   const status = statusAfter(move, row.status) ?? row.status
-  const ended = status === 'canceled' ? { ended_at: at } : {}
+  const ended = status === 'canceled' ? { ended_at: at, listed_segments: null } : {}
   const stopped = await updateCampaign(trx, keyOf(row), { status, status_reason: reason, updated_at: at, ...ended })
   const left = await retract(trx, emails, stopped)
   return rest(trx, left, left.queued_count > 0 ? quietMs : null)

@@ -300,7 +300,7 @@ export const settingsSchema = z.object({
     default: 30,
     min: 1,
     max: 35,
-    meaning: 'How long a stopping process waits for deliveries in flight before it hands them back.',
+    meaning: 'How long a stopping process waits for deliveries, emails and turns of campaigns in flight.',
   }),
   OTEL_EXPORTER_OTLP_ENDPOINT: optionalSetting(
     {

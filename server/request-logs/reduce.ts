@@ -5,6 +5,8 @@ import { type Keeping, type KeptFields, keptFields, keptInQuery, knownNames } fr
 /** Entries of a list of texts, and of a list of objects, that are kept. */
 const maxEntries = 10
 const maxObjects = 5
+/** Objects kept of a body in all: conditions of segments stand in each other. */
+const maxObjectsInAll = 100
 /** Names of an object that are looked at. */
 const maxNames = 100
 /** Characters of the texts of one body together. */
@@ -18,8 +20,8 @@ const maxDetails = 10
 /** Names in the path of one of them. */
 const maxDepth = 8
 
-/** Characters of texts that may still be kept of a body. */
-type Budget = { left: number }
+/** Characters of texts, and objects, that may still be kept of a body. */
+type Budget = { left: number; objects: number }
 
 type TextKeeping = Exclude<Keeping, 'size' | KeptFields>
 
@@ -39,7 +41,7 @@ const closed: Readonly<Record<TextKeeping, (text: string) => string | null>> = {
 export function reduceBody(operationId: string, body: unknown): string | null {
   const fields = Object.hasOwn(keptFields, operationId) ? keptFields[operationId] : undefined
   if (fields === undefined || body === undefined) return null
-  return JSON.stringify(reduceObject(body, fields, { left: maxTexts }))
+  return JSON.stringify(reduceObject(body, fields, { left: maxTexts, objects: maxObjectsInAll }))
 }
 
 function reduce(value: unknown, keeping: Keeping, budget: Budget): unknown {
@@ -55,7 +57,8 @@ function reduce(value: unknown, keeping: Keeping, budget: Budget): unknown {
 }
 
 function reduceObject(value: unknown, fields: KeptFields, budget: Budget): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return sizeOf(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || budget.objects === 0) return sizeOf(value)
+  budget.objects -= 1
   const kept: [string, unknown][] = []
   let looked = 0
   let unknown = 0

@@ -1,11 +1,12 @@
 import type { Brand } from '../../contract/brand.ts'
 import type { TopicChoice } from '../../contract/topics.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
+import { addressKey } from '../message/address.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import { isSubscribed, topicsOfPerson } from '../topics/choices.ts'
 import { findPersonOfLink } from './link-person.ts'
 import { changePerson, lockPerson, type PeopleDependencies } from './people.ts'
-import { findModeOfEmail } from './queries.ts'
+import { findModeOfEmail, type SubscriberRow } from './queries.ts'
 import { chooseTopics } from './topics.ts'
 
 /** What the holder of an unsubscribe link sees of the person it belongs to. */
@@ -47,14 +48,22 @@ export async function showPreferences(
   return { brand, topic: topic?.name ?? null, preferences }
 }
 
+/**
+ * Returns true if the person has the address that the link was sent to. Who has another one by now may have corrected it:
+ * the link is then in the mailbox of somebody else, who may end emails, and see and change no name.
+ */
+function hasAddress({ email_key }: Pick<SubscriberRow, 'email_key'>, { address }: UnsubscribeRef): boolean {
+  return email_key === addressKey(address)
+}
+
 /** Returns what a person gets. Null: the link belongs to nobody any more. */
 async function findPreferences(handle: Handle, ref: UnsubscribeRef): Promise<Preferences | null> {
   const person = await findPersonOfLink(handle, ref)
   if (person === undefined) return null
   const topics = await topicsOfPerson(handle, ref.accountId, person.id)
   return {
-    firstName: person.first_name,
-    lastName: person.last_name,
+    firstName: hasAddress(person, ref) ? person.first_name : null,
+    lastName: hasAddress(person, ref) ? person.last_name : null,
     isUnsubscribed: person.status === 'unsubscribed',
     topics: topics.map((topic) => ({
       id: topic.id,
@@ -81,7 +90,7 @@ export async function savePreferences(
     const person = found === undefined ? undefined : await lockPerson(trx, accountId, found.id)
     if (person === undefined || person.status === 'unsubscribed') return
     const mode = (await findModeOfEmail(trx, accountId, emailId)) ?? 'live'
-    await changePerson(trx, dependencies, person, { patch: { firstName, lastName }, mode })
+    if (hasAddress(person, ref)) await changePerson(trx, dependencies, person, { patch: { firstName, lastName }, mode })
     const topics = await topicsOfPerson(trx, accountId, person.id)
     // What stays as it is was not chosen: a default goes on being one.
     const choices = topics.flatMap((topic): TopicChoice[] => {

@@ -243,7 +243,7 @@ export async function updateMemberships(
   at: Date,
 ): Promise<void> {
   await sql`
-    UPDATE contacts SET status = changed.status, updated_at = ${at}
+    UPDATE contacts SET status = changed.status, updated_at = greatest(contacts.created_at, ${at})
     FROM unnest(
       ${memberships.map(({ audience_id }) => audience_id)}::text[],
       ${memberships.map(({ status }) => status)}::text[]

@@ -66,6 +66,18 @@ test('a turn with variants that are slow to render begins none behind its second
   expect(await world.statuses()).toEqual({ queued: 1, waiting: 19 })
 })
 
+test('a turn with variants renders each for its share of the second, so that few messages are made in vain', async () => {
+  const monotonic = holdMonotonicClock()
+  await using world = await createCampaignWorld(rendererThat(async () => monotonic.advance(30)))
+  const variants = Array.from({ length: 2 }, (_, n) => ({ name: `${n}`, subject: `Spring ${n}` }))
+  const abTest = { winnerBy: 'manual' as const, share: 100, variants }
+  await world.start(await world.draft(await world.addAudience(100), { abTest }))
+  await world.turn()
+  await world.turn()
+  const { queued = 0 } = await world.statuses()
+  expect(queued).toBeGreaterThan(17)
+})
+
 test('an account whose content is slow to render waits until the others have had as much time', async () => {
   const monotonic = holdMonotonicClock()
   const turns: string[] = []

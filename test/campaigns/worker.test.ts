@@ -101,10 +101,10 @@ async function startGated() {
   const goOn = Promise.withResolvers<void>()
   const gated: Renderer = {
     ...renderer,
-    async render(content, people) {
+    async renderFirst(content, people, limits) {
       begun.resolve()
       await goOn.promise
-      return renderer.render(content, people)
+      return renderer.renderFirst(content, people, limits)
     },
   }
   const logger = createLogger({ level: 'silent' })

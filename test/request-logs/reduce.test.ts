@@ -104,6 +104,11 @@ describe('of a body', () => {
     }
     const body = { emails: Array(100_000).fill(email) }
     expect(reduceBody('sendEmailBatch', body)?.length).toBeLessThan(20_000)
+    let conditions: unknown = { type: 'property', property: 'plan' }
+    for (let depth = 0; depth < 8; depth++) {
+      conditions = { type: 'and', conditions: Array.from({ length: 20 }, () => conditions) }
+    }
+    expect(reduceBody('createSegment', { name: 'All', conditions })?.length).toBeLessThan(20_000)
     const names = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`n${index}`, 'x']))
     expect(reduceBody('createWebhook', names)).toBe('{"…":"[more fields]"}')
   })

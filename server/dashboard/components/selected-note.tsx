@@ -5,7 +5,8 @@ export const copiedMs = 1500
 export function SelectedNote() {
   return (
     <output className="note selected-note">
-      This page cannot copy by itself. The text is selected: copy it with Ctrl+C, on a Mac with ⌘C.
+      This page cannot copy by itself. The text is selected: copy it with Ctrl+C, on a Mac with ⌘C, on a phone by
+      touching and holding it.
     </output>
   )
 }

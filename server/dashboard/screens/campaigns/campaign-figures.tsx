@@ -40,12 +40,13 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
 }
 
 function Way({ figures, isOver }: { figures: Figures; isOver: boolean }) {
-  const { recipients, waiting, queued, handedOver, failed, canceled, skipped } = figures
+  const { recipients, waiting, queued, handedOver, deferred, failed, canceled, skipped } = figures
   const share = recipients === 0 ? 1 : handledOf(figures) / recipients
   const rows: [string, number][] = [
     ['Waiting', waiting],
     ['Queued', queued],
     ['Handed over', handedOver],
+    ['Still tried', deferred],
     ['Failed', failed],
     ['Skipped: unsubscribed', skipped.unsubscribed],
     ['Skipped: left the audience', skipped.left],
