@@ -29,9 +29,9 @@ function urlWith(change: (url: URL) => void): string {
   return url.href
 }
 
-/** What an operator is told who starts with `url`; null when all is well. */
-async function toldOf(url: string): Promise<string | null> {
-  const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 300 })
+/** What an operator is told who starts with `url`; null when all is well. `patienceMs`: the time for a connection. */
+async function toldOf(url: string, patienceMs = 10_000): Promise<string | null> {
+  const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: patienceMs })
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
   try {
     await assertDatabase(db, url)
@@ -60,7 +60,7 @@ describe('a database that cannot be used is explained, without its password', ()
     const silent = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => silent.once('listening', resolve))
     const { port } = silent.address() as AddressInfo
-    expect(await toldOf(`postgres://ann:hush@127.0.0.1:${port}/mail`)).toMatch(/:\d+ does not answer; check/)
+    expect(await toldOf(`postgres://ann:hush@127.0.0.1:${port}/mail`, 300)).toMatch(/:\d+ does not answer; check/)
     silent.close()
   })
 
