@@ -84,8 +84,8 @@ export type VariantFigures = { sent: number; opened: number; clicked: number }
 
 /**
  * Returns the number of the best variant: the one with the highest rate of opens or clicks among the people it was sent
- * to. With equal rates, also when all are zero, it is the first of them that was sent to somebody. A variant whose
- * content cannot be rendered was sent to nobody.
+ * to. With equal rates, also when all are zero, it is the first of them with a recipient. A variant whose content
+ * cannot be rendered has no recipients.
  */
 export function winnerOf(figures: readonly VariantFigures[], by: 'opens' | 'clicks'): number {
   const didOf = ({ opened, clicked }: VariantFigures) => (by === 'opens' ? opened : clicked)

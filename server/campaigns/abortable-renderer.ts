@@ -1,4 +1,4 @@
-import { whenAborted } from '../lib/when-aborted.ts'
+import { unlessAborted } from '../lib/unless-aborted.ts'
 import type { Renderer } from '../rendering/renderer.ts'
 
 /** Returns a renderer of batches that waits for none when `signal` is aborted: it rejects at once with the reason. */
@@ -7,13 +7,7 @@ export function abortableRenderer(renderer: Renderer, signal: AbortSignal): Rend
     ...renderer,
     async renderFirst(content, people, limits) {
       signal.throwIfAborted()
-      const aborted = Promise.withResolvers<never>()
-      const forget = whenAborted(signal, () => aborted.reject(signal.reason))
-      try {
-        return await Promise.race([renderer.renderFirst(content, people, limits), aborted.promise])
-      } finally {
-        forget()
-      }
+      return unlessAborted(renderer.renderFirst(content, people, limits), signal, () => signal.reason)
     },
   }
 }

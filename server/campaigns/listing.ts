@@ -97,7 +97,7 @@ async function step(
     if (!(await isAudience(trx, row.account_id, row.audience_id))) {
       return skip('The audience was deleted before the campaign started.')
     }
-    // By the clock that contacts are created by, so that whoever was in the audience before is listed.
+    // PostgreSQL's time, as for `created_at` of contacts: everybody who was added before is listed.
     const listedAt = row.listed_at ?? new Date(await databaseMs(trx))
     const whom = await conditionOf(trx, row, listedAt)
     if (typeof whom === 'string') return skip(whom)

@@ -15,7 +15,7 @@ export type TurnTime = { accountId: string; ms: number }
 export type TimeShares = {
   /**
    * Claims by `claim`, without the accounts whose last turn took long. They wait until the others have had as much time,
-   * or nobody else has anything to do.
+   * or no other account has a campaign that is due.
    */
   claim<T>(claim: (without: readonly string[]) => Promise<T[]>): Promise<T[]>
   /** Records the turns of a round. */
@@ -41,7 +41,7 @@ export function createTimeShares(): TimeShares {
       for (;;) {
         const claimed = await claim([...debts.keys()])
         if (claimed.length > 0 || debts.size === 0) return claimed
-        // Nobody else is due: those who have had the least go on.
+        // No other account has a campaign that is due: the account with the smallest debt goes on.
         pay(Math.min(...debts.values()))
       }
     },

@@ -56,7 +56,7 @@ function hasAddress({ email_key }: Pick<SubscriberRow, 'email_key'>, { address }
   return email_key === addressKey(address)
 }
 
-/** Returns what a person gets. Null: the link belongs to nobody any more. */
+/** Returns the topics and the name of the person of a link. Null: the person was deleted. */
 async function findPreferences(handle: Handle, ref: UnsubscribeRef): Promise<Preferences | null> {
   const person = await findPersonOfLink(handle, ref)
   if (person === undefined) return null
@@ -76,7 +76,7 @@ async function findPreferences(handle: Handle, ref: UnsubscribeRef): Promise<Pre
 
 /**
  * Changes the names and topics of the person that a link belongs to, with the events of these changes. Ignores topics of
- * other accounts. Does nothing when the person has unsubscribed from everything, and when the link belongs to nobody.
+ * other accounts. Does nothing when the person has unsubscribed from everything, and when the person was deleted.
  */
 export async function savePreferences(
   handle: Handle,

@@ -91,7 +91,10 @@ test('a worker is silent while a turn stands still, not while one turn follows a
   goOn[1]?.resolve()
 })
 
-/** Starts a worker whose first rendering begins and ends when it is told, and campaigns of two accounts for it. */
+/**
+ * Starts campaigns of two accounts and a worker. Returns once its first rendering has begun, which ends when `goOn` is
+ * called.
+ */
 async function startGated() {
   await startOf(world.account)
   await startOf(world.stranger)

@@ -29,7 +29,7 @@ function urlWith(change: (url: URL) => void): string {
   return url.href
 }
 
-/** What an operator is told who starts with `url`; null when all is well. `patienceMs`: the time for a connection. */
+/** Returns the error that the operator sees with this URL. Null: none. `patienceMs`: time limit for the connection. */
 async function toldOf(url: string, patienceMs = 10_000): Promise<string | null> {
   const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: patienceMs })
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })

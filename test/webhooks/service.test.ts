@@ -155,7 +155,7 @@ test('changing a webhook to disabled cancels what is pending; enabling again res
   expect(await statusesOf(id)).toEqual(['pending', 'canceled', 'canceled'])
 })
 
-/** A disabled webhook of which more is pending than is canceled with the change. Returns its id. */
+/** Adds a disabled webhook with 7,001 pending deliveries: disabling has canceled the first 5,000. Returns its id. */
 async function disabledInPart(): Promise<string> {
   const { db, account, webhooks, addPeople } = world
   const { id } = await create()

@@ -17,7 +17,7 @@ export type Reservation = Disposable & {
   readonly limits: readonly KindLimit[]
   /**
    * Returns where the deliveries of an event should go. `hand`: all of them into memory, and room for them is reserved.
-   * `later`: the event stays in the outbox, since no flow is idle that could take its delivery.
+   * `later`: the event stays in the outbox. One of its flows is behind, and no other is slow or idle.
    */
   destinationOf(kind: EventKind, names: readonly FlowName[]): Admission
   /** Takes over the events that room was reserved for. Call it after their lease is committed. */
@@ -189,7 +189,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       for (const one of left.values()) one.room = roomOf(one.names)
       const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
       let reserved: FlowName[] = []
-      /** Kinds of which this batch left an event: others of them are left too. */
+      /** Kinds of which this batch left an event. Further events of these kinds are left without another look. */
       const leftNow = new Set<string>()
 
       function endReservations(): void {
