@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import type { ApiError, Input, Operation, Result } from './client.ts'
 import { callForUser } from './query-client.ts'
 import { useScope } from './scope.tsx'
@@ -119,6 +119,22 @@ function useRefusalCheck(error: ApiError | null): void {
   useEffect(() => {
     if (error !== null) onRefused(error)
   }, [error, onRefused])
+}
+
+/** Reads again what these operations return each time `value` changes. */
+export function useReadAgain(value: unknown, operations: readonly Reading[]): void {
+  const { accountId, mode } = useScope()
+  const client = useQueryClient()
+  const last = useRef(value)
+  useEffect(() => {
+    if (last.current === value) return
+    last.current = value
+    for (const operation of operations) {
+      const of = { queryKey: [accountId, mode, operation] }
+      // A first request is not sent again while it is under way.
+      void client.cancelQueries(of).then(() => client.invalidateQueries(of))
+    }
+  }, [value, operations, accountId, mode, client])
 }
 
 /** Changes something, and reads again what the screens of this account show. */

@@ -2,7 +2,7 @@ import { Alert, NativeSelect } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { Fragment, useState } from 'react'
-import { useGet } from '../../api/hooks.ts'
+import { useGet, useReadAgain } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { DownloadButton } from '../../components/download-button.tsx'
@@ -26,6 +26,8 @@ import { TemplateMessage } from './template-message.tsx'
 const pollMs = 3_000
 /** The same for one that only people move. */
 const restingMs = 15_000
+/** What changes with the state of a campaign. Read before it ended, it is not the last. */
+const ofState = ['GET /v1/campaigns/:id/statistics', 'GET /v1/campaigns/:id/recipients'] as const
 
 /** One campaign: how far it is, what became of it, and what can be done with it. */
 export function CampaignDetail() {
@@ -57,7 +59,8 @@ export function CampaignDetail() {
 
 function Details({ campaign }: { campaign: CampaignDetails }) {
   const { can } = useScope()
-  const { startedAt } = campaign
+  const { startedAt, status } = campaign
+  useReadAgain(status, ofState)
   return (
     <>
       <Notice campaign={campaign} />

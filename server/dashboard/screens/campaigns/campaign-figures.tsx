@@ -21,7 +21,7 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
     'GET /v1/campaigns/:id/statistics',
     { params: { id: campaign.id } },
     {
-      // Read before it ended, they are not the last ones.
+      // Of a paused or canceled campaign, what is queued still leaves.
       pollMs: (figures) => (isMoving(campaign, Date.now()) || (figures?.queued ?? 0) > 0 ? pollMs : lateMs),
     },
   )
