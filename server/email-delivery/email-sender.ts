@@ -46,12 +46,19 @@ export type RecipientsForLater = { recipients: readonly StartedRecipient[]; unti
 /** The content of a small email and the message made from it, shared by its conversations. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
 
+export type SendSignals = {
+  /** Ends the conversation too. */
+  stopping: AbortSignal
+  /** The email is not to be sent for now: ends every wait, not a conversation. Aborted with `stopping` too. */
+  waiting: AbortSignal
+}
+
 export type EmailSender = {
   /**
    * Composes the message and holds the conversation. Small messages of a lane for one destination go to the transport in
    * the order of these calls. Never throws.
    */
-  converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<SendResult>
+  converse(planned: Planned, draft: Draft, signals: SendSignals): Promise<SendResult>
 }
 
 /** Memory for the large emails of each lane that are being sent. Bytes. */
@@ -80,44 +87,46 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   const composing = createSemaphore(composedInBulk)
 
   /** Sends a large email once there is memory for it. It gives up its turn, so that small emails do not wait for it. */
-  async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
+  async function sendLarge(planned: Planned, draft: Draft, signals: SendSignals, turn: Turn): Promise<SendResult> {
     turn.pass()
     const { email, destination, recipients } = planned
     const bytes = copies * (await sizeOfContent(db, email.id))
     // Releases the permit, so that another email can use it while this one waits.
     planned.leave()
-    const leave = await large[planned.lane].acquire({ key: destination, permits: bytes }, signal)
+    const leave = await large[planned.lane].acquire({ key: destination, permits: bytes }, signals.waiting)
     if (leave === null) return released(planned)
     try {
       // The domain may have changed during a long wait.
       const domain = email.domain && (await readDomain(db, email.domain.id))
       if (obstructedOf(domain, recipients).length > 0) return obstructedResult(planned, domain)
-      return await send(planned, draft, signal, turn)
+      return await send(planned, draft, signals, turn)
     } finally {
       leave()
     }
   }
 
-  async function send(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
+  async function send(planned: Planned, draft: Draft, signals: SendSignals, turn: Turn): Promise<SendResult> {
     const { email, lane, destination, recipients } = planned
+    const { stopping, waiting } = signals
     const signer = email.domain && (await signers.of(email.domain.id))
     if (email.domain === null || signer === null) return obstructedResult(planned, null)
     const content = draft.small ?? (await loadContent(db, email.id))
     // The email was deleted meanwhile, so there is nothing to store.
     if (content === undefined) return { facts: [], released: [], waiting: null }
-    const message = await composeInTurn(planned, draft, { content, signer }, signal)
+    const message = await composeInTurn(planned, draft, { content, signer }, waiting)
     if (message === 'stopping') return released(planned)
     if (message === 'failed') return composeFailed(planned)
     await turn.come
+    if (waiting.aborted) return released(planned)
     const mailFrom = tokens.returnPath(copyOf(planned), email.domain.returnPath)
-    const sending = transport.send({ lane, destination, mailFrom, recipients, message }, signal)
+    const sending = transport.send({ lane, destination, mailFrom, recipients, message, waiting }, stopping)
     turn.pass()
     planned.leave()
     const outcomes = await sending
-    return resultOf(planned, outcomes, signal.aborted)
+    return resultOf(planned, outcomes, waiting.aborted)
   }
 
-  function resultOf(planned: Planned, outcomes: readonly Outcome[], isStopping: boolean): SendResult {
+  function resultOf(planned: Planned, outcomes: readonly Outcome[], isGivenUp: boolean): SendResult {
     const { email, recipients } = planned
     const facts: RecipientFact[] = []
     const released: StartedRecipient[] = []
@@ -125,7 +134,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     for (const [index, recipient] of recipients.entries()) {
       const about = { emailId: email.id, position: recipient.position, at: clock.now() }
       const outcome = outcomes[index] ?? missingOutcome
-      if (isStopping && isUntried(outcome)) {
+      if (isGivenUp && isUntried(outcome)) {
         released.push(startedOf(email, recipient))
       } else if (outcome.kind === 'deferred' && outcome.unusable) {
         waiting.push(startedOf(email, recipient))
@@ -201,7 +210,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   }
 
   return {
-    async converse(planned, draft, signal) {
+    async converse(planned, draft, signals) {
       const joined = order[planned.lane].join(planned.destination)
       const endPause = planned.lane === 'single' ? bulkPause.begin() : null
       const turn: Turn = {
@@ -212,7 +221,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
         },
       }
       try {
-        return await (draft.small === undefined ? sendLarge : send)(planned, draft, signal, turn)
+        return await (draft.small === undefined ? sendLarge : send)(planned, draft, signals, turn)
       } catch (error) {
         onError(error)
         return released(planned)

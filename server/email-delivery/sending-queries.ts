@@ -28,11 +28,16 @@ export type DueEmail = {
   topicId: string | null
   trackOpens: boolean
   trackClicks: boolean
+  /** Null: it is of no campaign. */
+  campaign: CampaignOfEmail | null
   /** The state of the campaign that it is part of. Null: of none, or of one that is deleted. */
   campaignStatus: CampaignStatus | null
   /** All recipients, including those without work to do: the message headers name them. */
   recipients: readonly DueRecipient[]
 }
+
+/** The key of a campaign that an email is part of. */
+export type CampaignOfEmail = { accountId: string; id: string }
 
 export type DueRecipient = {
   position: number
@@ -56,7 +61,7 @@ export type DueRecipient = {
   withheld: string | null
 }
 
-type EmailColumn = 'mode' | 'status' | 'tags' | 'campaign_id' | 'updated_at' | 'completed_at'
+type EmailColumn = 'mode' | 'status' | 'tags' | 'updated_at' | 'completed_at'
 type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
   Pick<
     Selectable<EmailRecipientsTable>,
@@ -105,7 +110,7 @@ const people = sql`
 export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<DueEmail[]> {
   const statement = sql<Row>`
     SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
-      e.topic_id, e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
+      e.campaign_id, e.topic_id, e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
       r.first_attempt_at, r.next_attempt_at, r.delayed_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
         AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due,
@@ -165,10 +170,23 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       topicId: email.topic_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
+      campaign: email.campaign_id === null ? null : { accountId: email.account_id, id: email.campaign_id },
       campaignStatus: email.campaign_status,
       recipients: ofEmail.map(recipientOf),
     }
   })
+}
+
+/** Returns the ids of those of the campaigns that are paused or canceled. */
+export async function selectStoppedCampaigns(handle: Handle, campaigns: readonly CampaignOfEmail[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT c.id FROM campaigns c
+    JOIN unnest(
+      ${campaigns.map(({ accountId }) => accountId)}::text[], ${campaigns.map(({ id }) => id)}::text[]
+    ) AS i (account_id, id) ON c.account_id = i.account_id AND c.id = i.id
+    WHERE c.status IN ('paused', 'canceled')
+  `.execute(handle)
+  return rows.map(({ id }) => id)
 }
 
 /** Reads the current state of a sending domain; null: it was deleted. */

@@ -8,6 +8,7 @@ import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Lane, lanes } from '../shared/lanes.ts'
 import { type BulkPause, createBulkPause } from './bulk-pause.ts'
+import { startCampaignSignals } from './campaign-signals.ts'
 import {
   beginningsOf,
   factsAtOnce,
@@ -104,6 +105,11 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const bulkPause = createBulkPause({ now: () => performance.now(), startTimer: startSystemTimer })
   const sender = createEmailSender({ ...options, bulkPause, onError: report('preparing a message') })
 
+  const campaigns = startCampaignSignals({
+    db,
+    stopping: aborting.signal,
+    onError: report('looking for paused and canceled campaigns'),
+  })
   const settling = startEmailSettler({
     ...options,
     intervalMs,
@@ -310,10 +316,15 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   }
 
   function run(one: EmailInHand, planned: Planned, draft: Draft): void {
+    const { campaign } = planned.email
+    const joined = campaign && campaigns.join(campaign)
     const ending = sender
-      .converse(planned, draft, aborting.signal)
+      .converse(planned, draft, { stopping: aborting.signal, waiting: joined?.signal ?? aborting.signal })
       .then((conversed) => settle(one, conversed))
-      .finally(() => running.delete(ending))
+      .finally(() => {
+        joined?.leave()
+        running.delete(ending)
+      })
     running.add(ending)
   }
 
@@ -357,14 +368,14 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     await Promise.all(running)
     // Results that cannot be stored by then are lost: the claims lapse and another worker takes the emails.
     await settling.stop(performance.now() + settlingMs)
-    await renewing.stop()
+    await Promise.all([renewing.stop(), campaigns.stop()])
   }
 
   let stopped: Promise<void> | undefined
   return {
     wake,
     bulkPause,
-    idleMs: () => Math.max(...[...claiming, settling, renewing].map((loop) => loop.idleMs())),
+    idleMs: () => Math.max(...[...claiming, settling, renewing, campaigns].map((loop) => loop.idleMs())),
     stop(deadlineMs) {
       stopped ??= stopAll(deadlineMs)
       return stopped

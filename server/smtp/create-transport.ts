@@ -120,7 +120,7 @@ export function createTransport(options: TransportOptions): Transport {
       try {
         const outcomes = await route.send(destination, letter, signal)
         // An abort by this service says nothing about the destination.
-        if (!signal.aborted) rests.note(destination, before, outcomes)
+        if (!(letter.waiting ?? signal).aborted) rests.note(destination, before, outcomes)
         return outcomes
       } finally {
         count(destination, letter.lane, -1)

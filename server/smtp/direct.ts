@@ -67,7 +67,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
           if (!(error instanceof SessionError)) throw error
           errors.push(error)
         }
-        if (signal.aborted) break
+        if ((letter.waiting ?? signal).aborted) break
       }
       return failed ?? all(outcomeOfHosts(errors))
     },

@@ -28,7 +28,7 @@ async function attempt(
   { pool, options }: DeliverMeans,
   { signal, fresh }: { signal: AbortSignal; fresh: boolean },
 ): Promise<{ outcomes: Outcome[]; isStale: boolean }> {
-  const held = await pool.hold(target, signal, { fresh, lane: letter.lane })
+  const held = await pool.hold(target, letter.waiting ?? signal, { fresh, lane: letter.lane })
   const result = await converse(held.session, letter, options, signal)
   const outcomes = outcomesOf(result.answers, target.name, isFinal)
   const isStale = held.isReused && result.isStale

@@ -11,6 +11,11 @@ export type Conversation = {
   recipients: readonly { position: number; address: string }[]
   /** The whole signed message with CRLF line ends, before dot-stuffing. */
   message: Buffer
+  /**
+   * Ends the wait for a connection; a conversation that has begun goes on. It has to be aborted with the signal of
+   * `send` too. Default: that signal.
+   */
+  waiting?: AbortSignal
 }
 
 /**

@@ -85,15 +85,15 @@ async function countOf(status: 'sending'): Promise<number> {
   return rows[0]?.count ?? Number.NaN
 }
 
-test('after the answer to a pause, only what had begun is handed over, and after resuming each person has it once', async () => {
+test('of a paused campaign only what is in a conversation is handed over, and after resuming each person has it once', async () => {
   const { id, release } = await holdOne('pause')
+  expect(await countOf('sending')).toBeGreaterThan(inBulk)
   await service.client.succeed(contract.campaigns.pause, { params: { id }, body: {} })
-  const begun = await countOf('sending')
-  expect(begun).toBeGreaterThanOrEqual(inBulk)
-  expect(begun).toBeLessThan(people / 2)
+  await expect.poll(() => countOf('sending')).toBe(inBulk)
+  await expect.poll(() => statistics(id)).toMatchObject({ queued: inBulk, waiting: people - inBulk })
   release()
   await untilDone(id, 'sending')
-  expect(messagesTo('pause')).toHaveLength(begun)
+  expect(messagesTo('pause')).toHaveLength(inBulk)
   expect(await statistics(id)).toMatchObject({ recipients: people })
   await service.client.succeed(contract.campaigns.resume, { params: { id }, body: {} })
   await untilDone(id, 'completed')
@@ -116,4 +116,20 @@ test('an email that is sent singly overtakes all of a campaign that is not in a 
   expect(place).toBeGreaterThanOrEqual(0)
   expect(place).toBeLessThan(connections)
   expect(messagesTo('overtaken')).toHaveLength(people)
+})
+
+test('of a canceled campaign only what is in a conversation is handed over, and the server is not said to be away', async () => {
+  const { id, release } = await holdOne('cancel')
+  await service.client.succeed(contract.campaigns.cancel, { params: { id }, body: {} })
+  await expect.poll(() => countOf('sending')).toBe(inBulk)
+  server.at('message', () => undefined)
+  const body = { from: 'hello@sender.test', to: ['ada@example.com'], subject: 'A receipt', text: 'Thank you.' }
+  const { id: emailId } = await service.client.succeed(contract.emails.send, { body })
+  const email = () => service.client.succeed(contract.emails.get, { params: { id: emailId } })
+  await expect.poll(email, { timeout: 10_000 }).toMatchObject({ status: 'sent' })
+  release()
+  await untilDone(id, 'sending')
+  const canceled = people - inBulk
+  await expect.poll(() => statistics(id)).toMatchObject({ recipients: people, handedOver: inBulk, canceled, queued: 0 })
+  expect(messagesTo('cancel')).toHaveLength(inBulk)
 })
