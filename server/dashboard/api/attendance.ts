@@ -1,7 +1,7 @@
 /** Milliseconds after a sign of use during which the page counts as used. */
 export const attendedMs = 60_000
 
-/** What a person does. No movements of the pointer: browsers report some when the page moves below it. */
+/** Events that count as use. No pointer movements: browsers report some when the page moves below the pointer. */
 const signs = ['keydown', 'pointerdown', 'wheel', 'focus', 'visibilitychange'] as const
 
 /** When the page was last used, by the clock of `performance`. It was when it was loaded. */

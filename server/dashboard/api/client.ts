@@ -21,7 +21,7 @@ type Find<R, K> = R extends unknown ? (K extends KeyOf<R> ? R : never) : never
 type RouteOf<K extends Operation> = Find<Route, K>
 type SuccessOf<R> = R extends { responses: infer S } ? S[keyof S & (200 | 201 | 202)] : never
 
-/** What an operation returns. Undefined: nothing. */
+/** The result of an operation. Undefined: it returns nothing. */
 export type Result<K extends Operation> =
   SuccessOf<RouteOf<K>> extends z.ZodType ? z.output<SuccessOf<RouteOf<K>>> : undefined
 
@@ -43,11 +43,11 @@ type ParamsOf<K extends Operation> = [ParamsIn<K>] extends [never]
   ? { params?: never }
   : { params: Readonly<Record<ParamsIn<K>, string>> }
 
-/** What an operation takes. */
+/** The input of an operation: parameters of the path, body and query. */
 export type Input<K extends Operation> = ParamsOf<K> &
   Given<'body', BodyOf<K>> & { query?: [QueryOf<K>] extends [never] ? never : Partial<QueryOf<K>> }
 
-/** What a session works on. */
+/** The account and the mode that a session works on. */
 export type Scope = { accountId: string; mode: Mode }
 
 /** The API refused a request, or could not be reached. */

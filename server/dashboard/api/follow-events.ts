@@ -48,7 +48,7 @@ export async function followEvents({ scope, type, after, signal, onEvent, onId, 
       if (signal.aborted) return
       // The event is not kept any more: begin now.
       if (error instanceof ApiError && error.code === 'event_not_found') lastId = null
-      // What is refused for good is told; a break, a full service and one that stops are not.
+      // A permanent refusal is thrown. A lost connection, 429 and 5xx are retried: a service may be full, or stop.
       else if (error instanceof ApiError && error.status !== 429 && error.status < 500) throw error
     }
     await pause(pauseMs, signal)

@@ -2,7 +2,7 @@ import type { Input } from './client.ts'
 
 type Answer = Input<'POST /v1/session/provider'>['body']
 
-/** What this tab remembers while its user is at the identity provider. */
+/** The purpose of a visit to the identity provider, and the path to open after it. Kept in the session storage. */
 export type Errand = { purpose: 'sign in' | 'link'; next: string }
 
 const key = 'postern provider'

@@ -9,7 +9,7 @@ export const callForUser = createClient(null)
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      // What the API refuses it refuses again.
+      // A 4xx error is not retried: the API would refuse the request again.
       retry: (failures, error) => failures < attempts - 1 && isTemporary(error),
       staleTime: 5_000,
     },

@@ -12,7 +12,7 @@ type ScopeValue = Scope & {
   session: Session
   /** Throws in the portal, and on the screens for operators. */
   account: Account
-  /** What the portal shows. Null: this is the dashboard. */
+  /** The customer, the permissions and the theme of the portal. Null: this is the dashboard. */
   portal: PortalAccess | null
   /** Returns the title of the page of a screen. */
   pageTitle: (screen: string) => string

@@ -18,7 +18,7 @@ type Props = {
   onChange: (value: string) => void
   /** Why the value is refused. */
   error?: ReactNode
-  /** What is wrong with lines of it. Default: nothing. */
+  /** Errors in the value. Default: none. */
   faults?: readonly CodeFault[]
   isReadOnly?: boolean
   /** Lines that are in sight. */

@@ -9,9 +9,9 @@ import { copiedMs, SelectedNote } from './selected-note.tsx'
 type Props = {
   title: string
   code: string
-  /** What the button does: "Copy the code". */
+  /** The label of the button: "Copy the code". */
   copyLabel: string
-  /** What stands below the code. Default: nothing. */
+  /** Shown below the code. Default: nothing. */
   children?: ReactNode
 }
 

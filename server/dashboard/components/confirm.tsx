@@ -7,7 +7,7 @@ import { ErrorNotice } from './error-notice.tsx'
 type Props = {
   title: string
   children: ReactNode
-  /** What the button says: the act and its object. */
+  /** The label of the button: the act and its object. */
   action: string
   /** Has to be typed first, for what takes much with it. */
   typed?: string

@@ -7,7 +7,7 @@ import { copiedMs, SelectedNote } from './selected-note.tsx'
 
 type Props = {
   value: string
-  /** What it is, for screen readers: "Copy the key". */
+  /** The label for screen readers: "Copy the key". */
   label: string
   /** Breaks a long value into lines. Default: it is cut. */
   wraps?: boolean

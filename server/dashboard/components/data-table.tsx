@@ -9,7 +9,7 @@ export type Column<Row> = {
   /** CSS width. Default: what is left. */
   width?: string
   align?: 'right'
-  /** What stands below the cell on a phone, in place of a column that is left out there. */
+  /** A second line of the cell on a phone, in place of a column that is left out there. */
   phoneLine?: (row: Row) => ReactNode
   /** Left out on a phone. */
   isMinor?: boolean
@@ -23,7 +23,7 @@ export function actionsColumn<Row>(width: string, cell: (row: Row) => ReactNode)
 }
 
 export type DataTableProps<Row> = {
-  /** What the table shows, for screen readers. */
+  /** The name of the table, for screen readers. */
   label: string
   list: List<Row>
   columns: readonly Column<Row>[]

@@ -18,7 +18,7 @@ type Props<K extends Deletion> = {
   /** The screen that is shown when it is deleted. Default: the same. */
   leadsTo?: string
   onClose: () => void
-  /** What is lost with it, and what stays. */
+  /** The text of the dialog: what is lost with the object, and what stays. */
   children: ReactNode
 }
 

@@ -1,7 +1,7 @@
 import { Button, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** What stands where there is nothing yet: why, and what to do next. */
+/** A placeholder where there is nothing yet: why, and what to do next. */
 export function Empty({ title, children, action }: { title: string; children: ReactNode; action?: ReactNode }) {
   return (
     <Stack className="empty" align="center" gap="xs">

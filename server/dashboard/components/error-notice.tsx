@@ -2,7 +2,7 @@ import { Alert, Button, Group, Text } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { ApiError } from '../api/client.ts'
 
-/** What the API refused, and why. */
+/** An error of the API: its message, and a button to try again where `onRetry` is set. */
 export function ErrorNotice({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
   return (
     <Alert

@@ -11,7 +11,7 @@ type Props<Row, Name extends string> = DataTableProps<Row> & {
   inputs: ReactNode
   /** Shown in place of the table when no row fits the filters that are set. */
   nothingFits: { title: string; hint: ReactNode }
-  /** What stands between the filters and the table. Default: nothing. */
+  /** Shown between the filters and the table. Default: nothing. */
   notice?: ReactNode
 }
 

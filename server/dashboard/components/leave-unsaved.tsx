@@ -1,7 +1,7 @@
 import { Confirm } from './confirm.tsx'
 
 type Props = {
-  /** What would be lost, as the subject of a sentence. */
+  /** The changes that would be lost, as the subject of a sentence. */
   what: string
   onLeave: () => void
   onStay: () => void

@@ -8,7 +8,7 @@ import { ErrorNotice } from './error-notice.tsx'
 
 type Props<T> = {
   query: UseQueryResult<T, ApiError>
-  /** What is read, for people: "email". */
+  /** The name of the object, for people: "email". */
   what: string
   children: (data: T) => ReactNode
 }

@@ -14,7 +14,7 @@ export type Markup = { format: ContentFormat; html: string; mjml: string }
 type Props = {
   value: Markup
   onChange: (value: Markup) => void
-  /** What Liquid stands for here. */
+  /** The help text on the use of Liquid here. */
   description: string
   errors: { html?: ReactNode; mjml?: ReactNode }
   faults: { html: readonly CodeFault[]; mjml: readonly CodeFault[] }
@@ -25,7 +25,7 @@ type Props = {
 export function MarkupField({ value, onChange, description, errors, faults, isReadOnly = false }: Props) {
   const { format } = value
   const [isOfBlocks, setOfBlocks] = useState(() => format === 'mjml' && blocksOfMjml(value.mjml) !== null)
-  /** What was chosen, while it is asked whether it may replace the HTML. */
+  /** The editor that was chosen, while a dialog asks whether it may replace the HTML. */
   const [asked, setAsked] = useState<ContentEditor | null>(null)
   const editor: ContentEditor = format === 'mjml' && isOfBlocks ? 'blocks' : format
 

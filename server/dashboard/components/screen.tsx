@@ -7,7 +7,7 @@ import { useScope } from '../api/scope.tsx'
 type Props = {
   /** Also the title of the page. */
   title: string
-  /** What stands below the title. */
+  /** Shown below the title. */
   subtitle?: ReactNode
   /** The one thing that is mostly done here. */
   action?: ReactNode

@@ -68,7 +68,7 @@ type Props = {
 export function Time({ at, none = '–', isAhead = false }: Props) {
   const now = useSyncExternalStore(subscribe, () => nowMs)
   if (at === null) return <span className="dimmed">{none}</span>
-  // What came live since the last tick is not ahead.
+  // An event that arrived live since the last tick is later than `now`, but not in the future.
   const present = Date.parse(at) > now ? Date.now() : now
   return (
     <time dateTime={at} title={full.format(new Date(at))} className="time">

@@ -8,7 +8,7 @@ import { NavigationLinks } from './navigation-links.tsx'
 import { UserMenu } from './user-menu.tsx'
 
 type Props = {
-  /** What stands above the navigation: what the screens are of. */
+  /** Shown above the navigation: the account and the mode of the screens, or the operator. */
   top: ReactNode
   navigation: readonly NavigationGroup[]
   /** A strip across the top. Default: none. */

@@ -38,7 +38,7 @@ const allowanceColumns: readonly Column<AllowanceRow>[] = [
   },
 ]
 
-/** What an account uses of its limits. */
+/** A table of the usage of an account and its limits. */
 export function Allowances({ usage }: { usage: Usage }) {
   const { requests, webhooks, apiKeys, domains, members, invitations, mode } = usage
   const rows: AllowanceRow[] = [
@@ -71,7 +71,7 @@ type MonthRow = { name: string; counts: readonly number[] }
 const monthName = new Intl.DateTimeFormat(undefined, { month: 'short', year: 'numeric', timeZone: 'UTC' })
 const dayName = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
-/** What an account did in this month and in the one before. */
+/** A table of the counts of an account in this month and in the one before. */
 export function Months({ months }: { months: Months }) {
   const row = (name: string, of: (month: Months[number]) => number): MonthRow => ({ name, counts: months.map(of) })
   const rows = [

@@ -4,7 +4,7 @@ import { TextInput } from './text-input.tsx'
 
 type Props = { block: Block; onChange: (block: Block) => void; isReadOnly: boolean }
 
-/** What can be written in a block. */
+/** The inputs for the content of a block. */
 export function BlockFields({ block, onChange, isReadOnly }: Props) {
   const line = (
     label: string,

@@ -104,7 +104,7 @@ function Blocks({ message, onChange, faults, isReadOnly }: BlocksProps) {
   const { blocks } = message
   const [told, setTold] = useState('')
   const whole = useRef<HTMLDivElement>(null)
-  /** What a change takes the focus away from, or makes. */
+  /** The CSS selector of the element that gets the focus after a change. Null: the focus is not moved. */
   const focused = useRef<string | null>(null)
   useLayoutEffect(() => {
     if (focused.current === null) return

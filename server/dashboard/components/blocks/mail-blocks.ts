@@ -102,7 +102,7 @@ export function htmlForBrowser(html: string): string {
   return replaceLiquid(html, { ofTag: escaped })
 }
 
-/** What would end a line, or be taken for the mark of a tag of Liquid. */
+/** Characters that the text of a block cannot contain: line breaks, and the marks for a tag of Liquid. */
 const unwritable = /[\n\r\u2028\u2029\ue000\ue001]+/g
 
 /** Returns a text as MJML has it: escaped, except for its tags of Liquid. */
@@ -169,7 +169,7 @@ export function blockOnLine({ blocks }: BlockMessage, line: number | null): numb
 const align = '(left|center|right)'
 const colour = '(#[0-9a-f]{6})'
 
-/** What the editor of a text makes. Anything else it would drop. */
+/** The tags that the editor of a text writes. It would drop any other. */
 const textTag = /^<(?:\/?(?:p|strong|em|ul|ol|li)|ol(?: (?:start|type)="\w+")+|br|a href="[^"<>]*"|\/a)>$/
 
 type Read = { pattern: RegExp; block: (values: string[]) => Block | null }
@@ -254,5 +254,5 @@ function withLiquid(block: Block | null, withTags: (text: string) => string): Bl
   return Object.fromEntries(texts) as Block
 }
 
-/** What a message begins with. */
+/** The MJML of a new message. */
 export const firstMjml: string = mjmlOfBlocks(firstMessage)

@@ -47,7 +47,7 @@ const emptyVariant = {
   fallbacks: null,
 } as const
 
-/** What an A/B test begins with: the message of the campaign, and one to compare it with. */
+/** The initial values of an A/B test: the message of the campaign, and a variant to compare it with. */
 export const emptyAbTest: AbTestValues = {
   isOn: false,
   share: '20',

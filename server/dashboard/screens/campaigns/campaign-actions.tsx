@@ -14,7 +14,7 @@ import { TestCampaign } from './test-campaign.tsx'
 
 type Act = 'send' | 'test' | 'duplicate' | 'pause' | 'resume' | 'cancel' | 'delete'
 
-/** What can be done in each state: the first is the button, the others are in the menu. */
+/** The actions in each state: the first is the button, the others are in the menu. */
 const acts: Readonly<Record<CampaignStatus, readonly Act[]>> = {
   draft: ['send', 'test', 'duplicate', 'delete'],
   scheduled: ['test', 'duplicate', 'cancel'],
@@ -45,7 +45,7 @@ function actsOf(campaign: CampaignDetails): readonly Act[] {
   return faultyContent(campaign) === 'campaign' ? ['duplicate', 'resume', 'cancel'] : acts[campaign.status]
 }
 
-/** What can be done with a campaign in its state. */
+/** The actions that are possible in the state of a campaign. */
 export function CampaignActions({ campaign }: { campaign: CampaignDetails }) {
   const { can, path } = useScope()
   const navigate = useNavigate()

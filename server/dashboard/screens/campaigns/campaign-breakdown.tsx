@@ -48,7 +48,7 @@ const providerColumns: readonly Column<Provider>[] = [
   numbers('Complained', ({ complained }) => countOf(complained), { isMinor: true }),
 ]
 
-/** What became of the emails at each mailbox provider. */
+/** The results of a campaign at each mailbox provider. */
 export function CampaignProviders({ providers }: { providers: readonly Provider[] }) {
   if (providers.length === 0) return null
   return (

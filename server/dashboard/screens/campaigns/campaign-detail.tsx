@@ -26,7 +26,7 @@ import { TemplateMessage } from './template-message.tsx'
 const pollMs = 3_000
 /** The same for one that only people move. */
 const restingMs = 15_000
-/** What changes with the state of a campaign. Read before it ended, it is not the last. */
+/** Operations whose results change with the state of a campaign. A result from before its end is not final. */
 const ofState = ['GET /v1/campaigns/:id/statistics', 'GET /v1/campaigns/:id/recipients'] as const
 
 /** One campaign: how far it is, what became of it, and what can be done with it. */
@@ -125,7 +125,7 @@ function MessageOf({ campaign, variant }: { campaign: CampaignDetails; variant: 
   )
 }
 
-/** What there is to know and to do first. */
+/** A note on the state of a campaign, and on what to do first. */
 function Notice({ campaign }: { campaign: CampaignDetails }) {
   const { can } = useScope()
   const { status, statusReason, scheduledAt, waitingFor } = campaign
@@ -194,14 +194,14 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
   return null
 }
 
-/** What a campaign waits for that goes on by itself. */
+/** Explanations of why a campaign waits, for waits that end by themselves. */
 const waits: Readonly<Record<NonNullable<CampaignDetails['waitingFor']>['reason'], string>> = {
   send_window: 'It is outside of the hours in which it sends. What is queued waits with it.',
   local_time: 'For everybody who is left, the local time is still to come.',
   ab_test: 'The test was sent. The winner is chosen then, and goes to the rest.',
 }
 
-/** What the reason means that the service gives, by the state of the campaign. */
+/** The title above the reason that the service gives, by the state of the campaign. */
 const titleOfReason: Readonly<Record<CampaignDetails['status'], string>> = {
   draft: 'It was not sent',
   scheduled: 'It does not go on at present',

@@ -16,11 +16,11 @@ const offered = 100
 
 type Props = { form: UseFormReturnType<CampaignValues> }
 type AllProps = Props & {
-  /** What the preview found wrong. */
+  /** The errors that the preview found. */
   faults: TemplatePreview['errors']
 }
 
-/** What there is to fill in for a campaign. */
+/** The fields of the form for a campaign. */
 export function CampaignFields({ form, faults }: AllProps) {
   return (
     <>

@@ -5,7 +5,7 @@ import { Rendered } from '../templates/preview-pane.tsx'
 import { PersonField } from './person-field.tsx'
 import type { CampaignRendering } from './use-campaign-rendering.ts'
 
-/** What a draft becomes for one person, or why it does not. */
+/** The preview of a draft for one person, or the errors that prevent it. */
 export function CampaignPreview({ rendering }: { rendering: CampaignRendering }) {
   const { preview, error, retry, person, showFor } = rendering
   const { can } = useScope()

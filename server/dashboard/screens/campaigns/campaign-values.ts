@@ -50,7 +50,7 @@ const firstHtml = `<p>Hello {{ contact.firstName | default: "there" }},</p>
 <p><a href="{{ unsubscribeUrl }}">Unsubscribe</a></p>
 `
 
-/** What a new campaign begins with. */
+/** The initial values of a new campaign. */
 export const emptyValues: CampaignValues = {
   name: '',
   audienceId: '',

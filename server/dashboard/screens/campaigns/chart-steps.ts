@@ -17,7 +17,7 @@ const dayAlone = new Intl.DateTimeFormat(undefined, {
   timeZone: 'UTC',
 })
 
-/** What happened in an hour or a day, as the statistics of a campaign have it. */
+/** The counts of an hour or a day, as in the statistics of a campaign. */
 type Step = Readonly<
   Record<'delivered' | 'opened' | 'clicked' | 'bounced' | 'unsubscribed', number> & {
     /** As ISO 8601. */

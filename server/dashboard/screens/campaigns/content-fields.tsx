@@ -10,7 +10,7 @@ import { TemplateSelect } from './template-select.tsx'
 
 type Props = {
   form: UseFormReturnType<CampaignValues>
-  /** What the preview found wrong. */
+  /** The errors that the preview found. */
   faults: TemplatePreview['errors']
 }
 

@@ -8,7 +8,7 @@ import type { CampaignValues } from './campaign-values.ts'
 /** As many topics as one page of the API has. */
 const offered = 100
 
-/** What a campaign is about. Left out for who may not see topics. */
+/** The input for the topic of a campaign. Not shown to users who may not read topics. */
 export function TopicField({ form }: { form: UseFormReturnType<CampaignValues> }) {
   const { can } = useScope()
   const { topicId } = form.values

@@ -14,7 +14,7 @@ const pauseMs = 500
 export type ShownFor = { id: string; email: string }
 
 export type CampaignRendering = {
-  /** What was rendered last. Undefined: nothing yet. */
+  /** The last preview that was rendered. Undefined: there is none yet. */
   preview: Result<typeof operation> | undefined
   error: ApiError | null
   retry: () => void

@@ -46,7 +46,7 @@ const columns: readonly Column<Captured>[] = [
 /** Milliseconds between two looks for new messages. */
 const pollMs = 3_000
 
-/** What was captured instead of sent, newest first. New messages come in by themselves. */
+/** The messages that were captured instead of sent, newest first. New messages appear by themselves. */
 export function CapturedList() {
   const { mode, can } = useScope()
   const [isDeleting, setDeleting] = useState(false)

@@ -3,7 +3,7 @@ import type { EmailDetails } from './email.ts'
 import type { Message } from './message.ts'
 import { MessageContent } from './message-content.tsx'
 
-/** What was sent, as HTML, text and headers. */
+/** The content of an email as it was sent: HTML, text and headers. */
 export function EmailContent({ email, message }: { email: EmailDetails; message: Message }) {
   const show = () => (
     <Facts

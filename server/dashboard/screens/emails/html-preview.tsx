@@ -6,7 +6,7 @@ import type { InlineImages } from './inline-images.ts'
 import { previewDocument } from './preview-document.ts'
 import { previewLimit } from './preview-html.ts'
 
-/** What a click on a link may do: open a window, which then has nothing to do with the message. */
+/** The sandbox of the frame: a link may open a window, to which the restrictions of the message do not apply. */
 const sandbox = 'allow-popups allow-popups-to-escape-sandbox'
 
 type Props = {
@@ -16,7 +16,7 @@ type Props = {
   title: string
   /** Default: as wide as what it stands in. */
   width?: 'phone'
-  /** What stands below the frame. */
+  /** A note below the frame. */
   children: ReactNode
 }
 

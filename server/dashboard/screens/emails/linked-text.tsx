@@ -5,7 +5,7 @@ import { previewLimit } from './preview-html.ts'
 
 /** Most addresses of a text that become links. */
 const maxLinks = 200
-/** What ends a sentence, and not an address. */
+/** Punctuation that ends a sentence, and is not part of the address before it. */
 const afterAddress = /[.,;:!?)\]]$/
 
 /** The text of a message, with its addresses as links. In a text beyond what is previewed they stay text. */

@@ -10,7 +10,7 @@ import { previewLimit } from './preview-html.ts'
 type View = { label: string; show: () => ReactNode }
 
 /**
- * What is in a message, one view at a time.
+ * The content of a message, one view at a time.
  *
  * @param props.more Views beside those of its HTML and its text.
  */

@@ -9,7 +9,7 @@ type Props = {
   subject: string
   html: string | null
   text: string | null
-  /** What stands below the HTML. */
+  /** A note below the HTML. */
   children?: ReactNode
 }
 

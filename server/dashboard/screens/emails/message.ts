@@ -5,7 +5,7 @@ type FileOperation = Extract<Operation, `GET ${string}/attachments/:index`>
 
 export type MessageFile = Pick<Result<FileOperation>, 'filename' | 'contentType' | 'contentId' | 'size'>
 
-/** What emails and captured messages have in common. */
+/** The fields that emails and captured messages have in common. */
 export type Message = {
   id: string
   html: string | null

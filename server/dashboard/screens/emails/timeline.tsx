@@ -4,7 +4,7 @@ import type { EmailDetails } from './email.ts'
 
 type Props = { entries: EmailDetails['timeline'] }
 
-/** What happened, first to last, with the words of the mail servers as they said them. */
+/** The timeline of an email, oldest entry first, with the replies of the mail servers verbatim. */
 export function Timeline({ entries }: Props) {
   return (
     <ol className="timeline">

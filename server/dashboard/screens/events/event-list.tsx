@@ -26,7 +26,7 @@ const columns: readonly Column<EventSummary>[] = [
 
 const filterNames = ['search', 'type', 'since', 'until', 'live'] as const
 
-/** What happened, newest first; live, what happens comes in at the top. */
+/** The list of events, newest first. While it is live, new events appear at the top. */
 export function EventList() {
   const filters = useFilters(filterNames)
   const { values, set } = filters
@@ -34,7 +34,7 @@ export function EventList() {
   const type = types?.data.find((known) => known.type === values.type)?.type
   const { search, since, until } = values
   const isSet = [search, values.type, since, until].some((value) => value !== undefined)
-  // What happens now is in no span of time that has ended, and a stream is not searched.
+  // New events are not in a period that has ended, and the stream cannot be searched.
   const canFollow = until === undefined && search === undefined
   const isOldestFirst = search !== undefined && !search.startsWith('evt_')
   const isOn = values.live !== undefined && canFollow

@@ -1,9 +1,9 @@
-/** What the screens show of an event of any type. */
+/** The fields that the screens show of an event of any type. */
 export type EventSummary = {
   id: string
   type: string
   at: string
-  /** What it is about, in one line. May be empty. */
+  /** A description of the event in one line. May be empty. */
   about: string
   /** The screens of what it is about. */
   objects: readonly EventObject[]

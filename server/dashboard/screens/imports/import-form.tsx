@@ -27,12 +27,12 @@ type Props = {
   beginning: CsvBeginning | null
   /** Empty: none is chosen yet. */
   audienceId: string
-  /** What the reader chose. Null: what is found. */
+  /** Chosen by the reader. Null: it is detected. */
   encoding: ImportEncoding | null
   delimiter: DelimiterName | null
 }
 
-/** What the columns of a CSV file are, how it is imported, and the button that begins it. */
+/** The form of an import: the meaning of each column of a CSV file, the options, and the button that starts it. */
 export function ImportForm({ file, beginning, audienceId, encoding, delimiter }: Props) {
   const { mode } = useScope()
   const { names, rows } = beginning ?? { names: [], rows: [] }

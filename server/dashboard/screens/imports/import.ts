@@ -19,7 +19,7 @@ export function countOf(count: number): string {
   return number.format(count)
 }
 
-/** What an import is called. */
+/** Returns the name of an import: that of its file, or a placeholder where there is none. */
 export function nameOfImport({ fileName }: Pick<Import, 'fileName'>): string {
   return fileName === null || fileName === '' ? 'Import without a name' : fileName
 }

@@ -13,7 +13,7 @@ import {
 /** The beginning of a file, read as the service will read it. `zip`: the service unpacks it. */
 export type FileBeginning = CsvBeginning | 'zip'
 
-/** What is wrong with a file, for people. */
+/** An error in a file, as a message for people. */
 export type FileFault = { fault: string }
 
 export type CsvBeginning = {

@@ -33,7 +33,7 @@ export function useFindings(): { findings: Finding[]; isReading: boolean } {
   return { findings, isReading }
 }
 
-/** What needs attention, each with a link to the screen that solves it. Nothing where all is well. */
+/** The findings that need attention, each with a link to the screen that solves it. Without findings: nothing. */
 export function Attention({ findings }: { findings: readonly Finding[] }) {
   if (findings.length === 0) return null
   return (

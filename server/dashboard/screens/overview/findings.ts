@@ -5,7 +5,7 @@ import type { Webhook as WholeWebhook } from '../../../../contract/webhooks.ts'
 import { countOf, percentOf } from './format.ts'
 
 /*
- * What of an account needs attention. Gmail asks senders to keep complaints below 0.1 % and never to reach 0.3 %, Yahoo
+ * Rates at which a finding is shown. Gmail asks senders to keep complaints below 0.1 % and never to reach 0.3 %, Yahoo
  * to stay below 0.3 %. Neither publishes a limit for bounces; Amazon SES reviews accounts from 5 % on and may stop them
  * from 10 % on. docs/concepts/statistics.md has the sources.
  */
@@ -28,7 +28,7 @@ type Domain = Pick<WholeDomain, 'id' | 'name' | 'status' | 'verifiedAt' | 'recor
 /** Something that needs attention, and the screen that solves it. */
 export type Finding = {
   tone: 'bad' | 'warn'
-  /** What it is about: a domain, a webhook, or the requests of the account. */
+  /** The subject of the finding: a domain, a webhook, or the requests of the account. */
   about: string
   text: string
   link: { to: string; label: string }
@@ -107,7 +107,7 @@ function* ofWebhooks({ webhooks, webhookFigures }: Known): Generator<Finding> {
   for (const { id, url, status, disabledReason } of webhooks) {
     const about = url
     if (status === 'disabled') {
-      // What a person disabled needs no attention.
+      // A webhook that a person disabled needs no attention.
       if (disabledReason === 'manual' || disabledReason === null) continue
       const why = disabledReason === 'gone' ? 'its endpoint answered 410' : 'every attempt failed for days'
       const text = `It is disabled, because ${why}. Events that came meanwhile were not sent.`

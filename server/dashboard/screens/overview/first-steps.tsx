@@ -6,7 +6,7 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 
 type Step = { to: string; title: string; text: string; isDone: boolean }
 
-/** What to do first in an account that has sent nothing in this mode. */
+/** The first steps in an account that has sent nothing in this mode. */
 export function FirstSteps() {
   const { mode, can } = useScope()
   const query = { limit: 1 }

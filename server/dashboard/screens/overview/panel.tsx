@@ -10,13 +10,13 @@ const Chart = lazy(async () => ({ default: (await import('./charts.tsx')).Chart 
 export type Tile = {
   name: string
   value: string
-  /** What stands below the value: a rate. */
+  /** A rate, shown below the value. */
   second?: string
 }
 
 type Props = {
   title: string
-  /** What the chart shows, for the table beside it. */
+  /** The title of the table with the numbers of the chart. */
   chartTitle: string
   tiles: readonly Tile[]
   chart: ChartProps

@@ -2,7 +2,7 @@ import { notifications } from '@mantine/notifications'
 import { useChange } from '../../api/hooks.ts'
 import { Confirm } from '../../components/confirm.tsx'
 
-/** What the menu of a contact offers. */
+/** The actions in the menu of a contact. */
 export type ContactAct = 'ask' | 'confirm' | 'unsubscribe' | 'resubscribe' | 'remove'
 
 /** One person in one audience. */

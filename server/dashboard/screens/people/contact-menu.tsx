@@ -6,7 +6,7 @@ import type { Contact } from './person.ts'
 
 type Props = { of: string; status: Contact['status']; onChoose: (act: ContactAct) => void }
 
-/** What can be done with a contact, at the end of its row. */
+/** The menu of actions on a contact, at the end of its row. */
 export function ContactMenu({ of, status, onChoose }: Props) {
   const { mode } = useScope()
   return (

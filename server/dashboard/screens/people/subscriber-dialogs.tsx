@@ -6,7 +6,7 @@ import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { Subscriber } from './person.ts'
 
-/** What the menu of a subscriber offers. */
+/** The actions in the menu of a subscriber. */
 export type SubscriberAct = 'edit' | 'unsubscribe' | 'resubscribe' | 'delete'
 
 type Props = { subscriber: Subscriber; onClose: () => void }

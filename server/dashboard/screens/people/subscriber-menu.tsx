@@ -5,7 +5,7 @@ import type { SubscriberAct } from './subscriber-dialogs.tsx'
 
 type Props = { subscriber: Subscriber; isEditIncluded?: boolean; onChoose: (act: SubscriberAct) => void }
 
-/** What can be done with a subscriber, as items of a menu. Default of `isEditIncluded`: true. */
+/** The actions on a subscriber, as items of a menu. Default of `isEditIncluded`: true. */
 export function SubscriberMenu({ subscriber: { status }, isEditIncluded = true, onChoose }: Props) {
   const { mode } = useScope()
   return (

@@ -47,7 +47,7 @@ function EditProperties({ subscriber: { id, email, properties }, declared, onClo
     initial,
     fieldOf: Object.fromEntries(declared.map(({ key }) => [`properties.${key}`, key])),
     send: async (values) => {
-      // What was not touched stays as it is, an empty text too.
+      // Only changed values are sent: others stay as they are, an empty text too.
       const changed = declared.filter(({ key }) => values[key] !== initial[key])
       const given = changed.map(({ key, type }) => [key, valueTyped(type, values[key] ?? '')] as const)
       await update.mutateAsync({ params: { id }, body: { properties: Object.fromEntries(given) } })

@@ -40,7 +40,7 @@ const columns: readonly Column<Property>[] = [
   },
 ]
 
-/** What the account keeps of people, beside names and addresses. Both modes share it. */
+/** The properties that the account keeps of people, beside names and addresses. Both modes share them. */
 export function PropertyList() {
   const { can } = useScope()
   const query = useGet('GET /v1/contact-properties', {})

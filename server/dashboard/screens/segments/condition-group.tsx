@@ -21,7 +21,7 @@ type Props = {
   /** All of the account. Undefined: not read, or the reader may not see them. */
   topics: readonly Topic[] | undefined
   faults: Faults
-  /** What is missing in each node, once the reader has asked to save. */
+  /** Messages about what is missing, by the key of the node. Empty until the reader has asked to save. */
   missing: ReadonlyMap<string, string>
   /** Whether the reader may change it. */
   isEditable: boolean
@@ -45,7 +45,7 @@ export function ConditionGroup(props: Props) {
     onReplace(group.key, (latest) => (isGroup(latest) ? { ...latest, children: [...latest.children, node] } : latest))
   const remove = (key: string) => {
     onReplace(key, () => null)
-    // What had the focus is gone.
+    // The element with the focus is removed.
     add.current?.focus()
   }
   const fault = faults.get(group.key)?.whole ?? missing.get(group.key)

@@ -31,7 +31,7 @@ type Props = {
   /** All of the account. Undefined: not read, or the reader may not see them. */
   topics: readonly Topic[] | undefined
   faults: Partial<Record<Part, string>>
-  /** What is missing, once the reader has asked to save. Null: nothing. */
+  /** The message about what is missing. Null: nothing is missing, or the reader has not asked to save yet. */
   missing: string | null
   onChange: (leaf: Leaf) => void
   /** Undefined: the reader may not change anything. */
@@ -125,7 +125,7 @@ function campaignOptions(campaigns: readonly Campaign[], chosen: string) {
   ]
 }
 
-/** What is typed first for a type. */
+/** The initial value for a type. Default: empty. */
 const firstValues: Partial<Record<Comparable, string>> = { boolean: 'true', status: 'active' }
 
 /** Of another type, neither the operator nor the value fits. */

@@ -22,7 +22,7 @@ export type Group = { key: string; kind: GroupKind; children: Node[] }
 /** A condition that compares. */
 export type Leaf = {
   key: string
-  /** What is compared, such as `field.email`, `property.plan`, `engagement.opened` or `topic.top_01…`. */
+  /** The subject of the comparison, such as `field.email`, `property.plan`, `engagement.opened` or `topic.top_01…`. */
   subject: string
   /** An operator, `exists` or `exists_not`; of engagement `ever` or `in_last_days`; of a topic `gets` or `gets_not`. */
   operator: Operator | 'exists_not' | 'ever' | 'gets' | 'gets_not'
@@ -150,7 +150,7 @@ export function needsValue({ operator }: Pick<Leaf, 'operator'>): boolean {
 /** Where each condition stands in the body of a request: the key of its node, by path. */
 export type Places = ReadonlyMap<string, string>
 
-/** What is typed, for the API. */
+/** The conditions of the editor, in the form that the API takes. */
 export type Written = {
   conditions: SegmentCondition
   places: Places
@@ -225,7 +225,7 @@ function comparedValue({ operator, value }: Leaf, type: Comparable | undefined):
 /** Parts of a condition that a fault can be at. */
 export type Part = 'subject' | 'operator' | 'value' | 'whole'
 
-/** What is wrong with a node, by the part that it is wrong with. */
+/** The faults of each node, by the key of the node and the part that is wrong. */
 export type Faults = ReadonlyMap<string, Partial<Record<Part, string>>>
 
 const parts: Readonly<Record<string, Part>> = {

@@ -19,7 +19,7 @@ import { SegmentPreview, usePreview } from './segment-preview.tsx'
 type Props = {
   /** Empty: none is chosen yet. */
   audienceId: string
-  /** What is shown first. */
+  /** The initial name and conditions. */
   initial: Pick<Segment, 'name' | 'conditions'>
   /** The segment that is changed. Default: a new one is made. */
   id?: string

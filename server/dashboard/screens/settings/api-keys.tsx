@@ -22,7 +22,7 @@ function stateOf({ revokedAt, expiresAt }: ApiKey): 'active' | 'revoked' | 'expi
   return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active'
 }
 
-/** What a key may do, and from where. */
+/** The permissions of a key, and the addresses that it may be used from. */
 function Allowed({ of: { permissions, allowedAddresses } }: { of: ApiKey }) {
   return (
     <>

@@ -127,7 +127,7 @@ export function Members() {
   )
 }
 
-/** What became of the email with an invitation. */
+/** The labels for the status of the email with an invitation. */
 const deliveryLabels: Readonly<Record<Invitation['emailStatus'], string>> = {
   none: 'Link was shown',
   queued: 'Being sent',

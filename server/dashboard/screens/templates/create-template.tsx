@@ -5,7 +5,7 @@ import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 
-/** What a new template begins with, so that its preview shows how variables are used. */
+/** The initial content of a new template. It has a variable, so that the preview shows how variables are used. */
 const firstHtml = `<p>Hello {{ firstName }},</p>
 
 <p>Write your message here.</p>

@@ -7,7 +7,7 @@ import { MessageViews } from '../emails/message-views.tsx'
 import type { TemplatePreview } from './template.ts'
 import type { Rendering } from './use-rendering.ts'
 
-/** What the draft becomes: subject, message and what is not good about it. */
+/** The preview of the draft: subject, message and the findings of the checks. */
 export function PreviewPane({ rendering }: { rendering: Rendering }) {
   const { data, error, values, setValues, isReadable, retry } = rendering
   return (
@@ -32,7 +32,7 @@ export function PreviewPane({ rendering }: { rendering: Rendering }) {
   )
 }
 
-/** What a template becomes, or why it does not. */
+/** A rendered template, or the errors that prevent it. */
 export function Rendered({ preview }: { preview: TemplatePreview }) {
   const { subject, html, text, errors, checks } = preview
   if (errors.length > 0) {

@@ -6,7 +6,7 @@ import { readValues } from '../../components/json-values.ts'
 import type { Template, TemplatePreview } from './template.ts'
 
 export type Rendering = Pick<UseQueryResult<TemplatePreview, ApiError>, 'data' | 'error' | 'isFetching'> & {
-  /** What stands for the variables, as JSON. */
+  /** The values of the variables, as JSON. */
   values: string
   setValues: (values: string) => void
   /** Whether `values` is an object. */

@@ -39,7 +39,7 @@ type Props = {
   isReadOnly: boolean
 }
 
-/** What may be told with each email. */
+/** The inputs for the variables of a template, which each email may set. */
 export function VariableFields({ variables, onChange, errors, isReadOnly }: Props) {
   const change = (key: number, changes: Partial<WrittenVariable>) =>
     onChange(variables.map((one) => (one.key === key ? { ...one, ...changes } : one)))

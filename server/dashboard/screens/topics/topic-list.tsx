@@ -38,7 +38,7 @@ const columns: readonly Column<Topic>[] = [
 
 type Asked = { act: 'edit' | 'delete'; topic: Topic }
 
-/** What people may subscribe to or leave. Both modes share it. */
+/** The topics that people may subscribe to or leave. Both modes share them. */
 export function TopicList() {
   const { can, mode } = useScope()
   const list = useList('GET /v1/topics', {})

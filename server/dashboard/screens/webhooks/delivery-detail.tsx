@@ -121,7 +121,7 @@ function EventOf({ delivery: { sample, eventId } }: { delivery: Delivery }) {
   return <ScreenLink to={`/events/${eventId}`}>{eventId}</ScreenLink>
 }
 
-/** What is sent, as it is. */
+/** The body of the request, as it is sent. */
 function Body({ delivery: { id: deliveryId }, webhookId: id }: DetailsProps) {
   const { data: event, error } = useGet('GET /v1/webhooks/:id/deliveries/:deliveryId/event', {
     params: { id, deliveryId },

@@ -14,7 +14,7 @@ import type { Webhook } from './webhook.ts'
 
 type Act = 'test' | 'edit' | 'rotate' | 'recover' | 'switch' | 'delete'
 
-/** What can be done with a webhook. */
+/** The actions on a webhook: a button and a menu. */
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
   const [act, setAct] = useState<Act | null>(null)
   const close = () => setAct(null)

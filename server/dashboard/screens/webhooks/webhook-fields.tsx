@@ -13,7 +13,7 @@ export function isOffered(portal: PortalAccess | null, type: EventType): boolean
   return portal?.eventTypes?.includes(type) ?? true
 }
 
-/** What there is to fill in for a webhook. */
+/** The fields of the form for a webhook. */
 export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues> }) {
   const { portal } = useScope()
   const { data: types } = useGet('GET /v1/event-types', {})

@@ -90,7 +90,7 @@ function healthOf(webhookId: string, figures: Ranking): string | null {
   return `${failedAttempts === attempts ? 'All' : percentOf(rates.failure)} failed since yesterday`
 }
 
-/** What was tried, and how much of it failed. */
+/** The number of attempts, and the share of them that failed. */
 function Attempts({ webhookId, figures }: { webhookId: string; figures: Ranking }) {
   const totals = attemptsOf(webhookId, figures)
   if (totals === null) {
