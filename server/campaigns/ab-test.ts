@@ -79,7 +79,7 @@ export function isTesting({ ab_test: test, ab_winner: winner }: Pick<CampaignRow
   return test !== null && test.share < 100 && winner === null
 }
 
-/** What was counted of a variant: people. */
+/** The numbers of people that were counted for a variant. */
 export type VariantFigures = { sent: number; opened: number; clicked: number }
 
 /**

@@ -7,7 +7,7 @@ import type { CampaignRow } from './queries.ts'
 import type { EngineMeans } from './turns.ts'
 import { type CampaignContents, contentWith } from './variants.ts'
 
-/** What became of a recipient when their message was made. */
+/** The outcome of making the message to a recipient. */
 export type Made = { email: CampaignEmail } | { failed: string } | { skipped: 'left' | 'unsubscribed' }
 
 /**

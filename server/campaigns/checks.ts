@@ -22,7 +22,7 @@ type CheckMeans = {
   rendererOf: AccountTurns
 }
 
-/** What must hold before a campaign is stored, and before it is sent. */
+/** Creates the checks of a campaign before it is stored, and before it is sent. */
 export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
   /**
    * Returns the content, and the variants as they are sent now. Throws when the fields are not those of a campaign that

@@ -12,7 +12,7 @@ import { faultsOfSize, readCampaign } from './message.ts'
 import type { CampaignFields } from './queries.ts'
 import { asVariant, type Variant } from './variants.ts'
 
-/** What a campaign is made of if it is sent now. */
+/** The content of a campaign if it is sent now. */
 export type CampaignContent = TemplateContent & { template_version: number | null; constants: Constants }
 
 /**
@@ -96,7 +96,7 @@ async function faultsOfVariant(
 ): Promise<EmailFault[]> {
   const { subject, content } = variant
   const isTemplate = content !== null && content.template_id !== null
-  // What is wrong with the campaign itself is said once.
+  // The faults of the campaign itself are left out here: they are reported once.
   return (await faultsOfEmail(asVariant(fields, variant), now)).flatMap((fault) => {
     const isOfContent = content !== null && fault.path.startsWith('body.content')
     if (!isOfContent && (subject === null || fault.path !== 'body.subject')) return []

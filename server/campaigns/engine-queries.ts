@@ -105,7 +105,7 @@ function nextContacts({ audience_id: audienceId, listed_to: listedTo }: Listed, 
   `
 }
 
-/** What a value must be to be the name of a time zone: most of what people have written otherwise is not even read. */
+/** The pattern of the name of a time zone. Most other values do not match it, and are not read. */
 const zoneForm = sql.raw(`'^[A-Za-z][A-Za-z0-9_+/-]{1,63}$'`)
 
 /** Returns the time zones that the next people have as values of a property, each once, in small letters. */
@@ -333,7 +333,7 @@ export async function lockWaiting(
   return new Set(rows.map((row) => row.subscriber_id))
 }
 
-/** What became of a recipient at their turn. */
+/** The outcome of the turn of a recipient. */
 export type Turn = {
   subscriberId: string
   status: 'queued' | 'failed' | 'skipped'

@@ -60,7 +60,7 @@ async function recordFailure(db: Db, { accountId, id }: CampaignKey): Promise<vo
   `.execute(db)
 }
 
-/** What a campaign that has stopped tells is why it has. */
+/** Resets the count of failed turns. The `status_reason` of a campaign that has stopped stays: it says why. */
 async function forgetFailures(db: Db, { accountId, id }: CampaignKey): Promise<void> {
   await sql`
     UPDATE campaigns SET

@@ -4,8 +4,8 @@ import type { CampaignRow } from './queries.ts'
 const failuresThatPause = 100
 
 /**
- * What came of rendering the message to a person. `variant`: the one that was rendered; null: the campaign has none.
- * `fault`: why it could not be rendered; null: it was.
+ * The outcome of rendering the message to a person. `variant`: the one that was rendered; null: the campaign has none.
+ * `fault`: why it could not be rendered; null: it was rendered.
  */
 export type RenderingOutcome = { variant: number | null; fault: string | null }
 

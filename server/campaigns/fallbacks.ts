@@ -51,7 +51,7 @@ export function faultsOfFallbacks(fallbacks: Constants | null, path: string): Em
     .map((name) => ({ path: `${path}.${name}`, message: givenByCampaign, isOfForm: false }))
 }
 
-/** What a template may declare as a fallback. Null is none. */
+/** Returns true for a value that a template may declare as a fallback. Null means that there is none. */
 function isFallback(value: unknown): value is Fallbacks[string] {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 }

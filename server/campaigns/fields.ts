@@ -7,15 +7,15 @@ import { faultsOfAbTest, type WrittenAbTest } from './ab-test.ts'
 import { fallbacksOf } from './fallbacks.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
-/** What people write, as columns, and what is wrong with it by itself. Paths are those of the request. */
+/** The fields of a request as columns, and the faults that they have by themselves. Paths are those of the request. */
 export type WrittenFields = { fields: CampaignFields; faults: EmailFault[] }
 
 /** Returns the markup after a request: see `markupOf`. */
 export type ChangedMarkup = (before: Markup) => Markup
 
 /**
- * What of a request has MJML in it that was compiled. `faults`: what could not be. `abTest`: undefined: it stays as it is;
- * null: there is none.
+ * The compiled parts of a request that may have MJML. `faults`: why some could not be compiled. `abTest`: undefined: it
+ * stays as it is; null: there is none.
  */
 export type Compiled = { markup: ChangedMarkup; faults?: EmailFault[]; abTest: WrittenAbTest | null | undefined }
 

@@ -5,7 +5,8 @@ import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 
 /*
- * What campaigns that have not ended need. Each function throws `conflict` while one is scheduled, sending or paused.
+ * Guards of the audiences, segments and topics that campaigns need. Each function throws `conflict` while a campaign
+ * that needs the row is scheduled, sending or paused.
  * `send` locks the same rows in a weaker mode: it waits for a deletion, and a deletion waits for it.
  */
 

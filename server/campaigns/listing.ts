@@ -58,7 +58,7 @@ export async function list(means: EngineMeans, claimed: CampaignRow): Promise<Tu
       const result = await step(means, claimed, { limit, timeoutMs })
       if (result !== null) return result
     } catch (error) {
-      // What was listed before stays, and the next turn begins with few people again.
+      // The recipients that were listed before stay, and the next turn begins with few people again.
       if (done > 0 && isTimedOut(error)) break
       throw error
     }

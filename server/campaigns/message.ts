@@ -14,11 +14,11 @@ export type Addressee = { email: string; firstName: string | null; lastName: str
 export type Person = Addressee & {
   /** Null: the address of a test. */
   id: string | null
-  /** What stands for the contact properties of the account. */
+  /** Values of the contact properties of the account. */
   properties: Variables
 }
 
-/** What is written once for all. */
+/** Returns the content that is written once for all recipients. */
 export function contentOf({ subject, preheader, html, text }: TemplateContent): TemplateContent {
   return { subject, preheader, html, text }
 }
@@ -36,7 +36,7 @@ export function isSameContent(one: WrittenContent, other: WrittenContent): boole
   return isDeepStrictEqual(partsOf(one), partsOf(other))
 }
 
-/** What stands for a person in the content of a campaign. */
+/** Returns the values of the variables in the content of a campaign for one person. */
 export function variablesOf(
   person: Person,
   about: {

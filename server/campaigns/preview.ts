@@ -71,7 +71,7 @@ async function contentToShow(
   { unsaved, now }: { unsaved: Unsaved; now: Date },
 ): Promise<{ content: PreviewedContent; constants: CampaignRow['variables']; errors: TemplatePreview['errors'] }> {
   const isStored = Object.values(unsaved).every((value) => value === undefined)
-  // What was sent is what was copied, whatever became of the template.
+  // A campaign that was sent has its own copy: the template may have changed or be deleted.
   if (isStored && row.status !== 'draft') {
     const constants = row.constants ?? row.variables
     return { content: { ...contentOf(row), mjml: row.mjml }, constants, errors: [] }
@@ -114,7 +114,7 @@ const partOf: Readonly<Record<string, TemplatePart>> = {
   'body.templateId': 'html',
 }
 
-/** What is wrong with the message before it is rendered. Other fields are not looked at here. */
+/** Returns a fault of the message before rendering as an error of the preview. Empty for a fault of another field. */
 function errorsOfFault({ path, message }: EmailFault): TemplatePreview['errors'] {
   const [, variable] = /^body\.(?:variables|content\.fallbacks)\.?(.*)$/.exec(path) ?? []
   const part = variable === undefined ? partOf[path] : 'variables'

@@ -111,7 +111,7 @@ export async function updateCampaign(
     .executeTakeFirstOrThrow()
 }
 
-/** What a campaign that is sending waits for, and until when. Null: until people choose a winner. */
+/** The reason why a campaign that is sending waits, and until when. Null: until a user chooses a winner. */
 export type CampaignWaiting = { reason: NonNullable<CampaignRow['waiting_for']>; until: Date | null }
 
 /**

@@ -345,7 +345,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const row = await find(handle, scope, id)
       const addressees = addresseesOf(to)
       const variants = await selectVariants(handle, row)
-      // What was sent is what was copied, whatever became of its template, segments and topic.
+      // A campaign that was sent has its own copy: its template, segments and topic may have changed or be deleted.
       const { content, sent } =
         row.status === 'draft'
           ? await checks.check(handle, scope.accountId, { fields: row, faults: [], variants })
@@ -391,7 +391,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
   }
 }
 
-/** What the audit log says of a campaign that is to start. */
+/** Returns the action and details of the audit log entry for a campaign that is sent or scheduled. */
 function startingOf(
   { audience_id: audienceId }: Pick<CampaignRow, 'audience_id'>,
   { when, start }: { when: StartTime; start: Pick<CampaignRow, 'local_time'> & { scheduled_at: Date } },

@@ -1,7 +1,7 @@
 import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import { DomainError } from '../shared/errors.ts'
 
-/** What moves a campaign. `start`, `complete`, `stall` and `skip` are done by the worker, the others by people. */
+/** A transition of a campaign. The worker does `start`, `complete`, `stall` and `skip`, users do the others. */
 export type Move = 'send' | 'pause' | 'resume' | 'cancel' | 'start' | 'complete' | 'stall' | 'skip'
 
 /** Every legal move: from where to where. docs/architecture/campaign-states.md has the picture. */

@@ -93,7 +93,7 @@ function variantsOf(
   })
 }
 
-/** What is in no provider is the rest of the totals, which have every recipient. */
+/** Returns the figures by provider. `other`: the rest of the totals, which have every recipient. */
 function providersOf({ providers }: CampaignReport, totals: EmailFigures): CampaignStatistics['providers'] {
   const known = sumOf(providers)
   const rest = Object.fromEntries(shown.map((one) => [one, Math.max(0, totals[one] - known[one])])) as EmailFigures

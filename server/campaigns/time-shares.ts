@@ -8,7 +8,7 @@ const freeMs = 250
  */
 const longestMs = 3_000
 
-/** What a turn took. */
+/** The duration of a turn. */
 export type TurnTime = { accountId: string; ms: number }
 
 /** Shares the time of a worker between accounts: a turn may take a hundred times as long as another one. */

@@ -11,7 +11,7 @@ import { retract } from './retract.ts'
 import { statusAfter } from './states.ts'
 
 /*
- * What every turn of a campaign is made of: docs/architecture/campaign-states.md.
+ * The parts that all turns of a campaign share: docs/architecture/campaign-states.md.
  */
 
 export type EngineMeans = {
@@ -40,7 +40,7 @@ export function atOnce({ bulkPause }: Pick<EngineMeans, 'bulkPause'>, most: numb
   return bulkPause?.atOnce(most) ?? most
 }
 
-/** What a campaign did in its turn. */
+/** The outcome of a turn of a campaign. */
 export type TurnResult = 'went on' | 'waits'
 
 /** How soon a campaign is looked at again: that goes on, whose emails have to leave first, and that is stopped. */
@@ -103,7 +103,7 @@ export function keyOf({ account_id: accountId, id }: CampaignRow) {
   return { accountId, id }
 }
 
-/** What events tell of a campaign. */
+/** Returns the fields of a campaign in the data of its events. */
 export function factsOf({ id, audience_id: audienceId, name }: CampaignRow) {
   return { campaignId: id, audienceId, name }
 }

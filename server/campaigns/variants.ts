@@ -58,7 +58,7 @@ export async function replaceVariantContents(
   if (rows.length > 0) await trx.insertInto('campaign_variants').values(rows).execute()
 }
 
-/** What a variant may have of its own, in a campaign. */
+/** The columns of a campaign that a variant may replace. */
 type Replaced = TemplateContent & Pick<CampaignRow, 'mjml' | 'template_id' | 'has_own_subject'>
 
 /** Returns a campaign as if a variant was its message. Undefined: as it is. */
@@ -75,10 +75,10 @@ export function asVariant<Row extends Replaced>(row: Row, variant: Variant | und
   }
 }
 
-/** What is sent. `constants`: values for it, with the fallbacks of its template. */
+/** The content that is sent. `constants`: values for it, with the fallbacks of its template. */
 export type SentContent = TemplateContent & Pick<CampaignRow, 'constants'>
 
-/** What a campaign that was sent is made of: its own content, and that of each variant. */
+/** The contents of a campaign that was sent: its own, and that of each variant. */
 export type CampaignContents = { own: SentContent; variants: readonly SentContent[] }
 
 /** Returns the contents of a campaign that was sent. */
@@ -107,7 +107,7 @@ export function variantsOfDuplicate(
     if (content === null) return { ...variant, content }
     const { template_id: id, template_version: version } = content
     if (id !== null && (version === null || isPublished(id))) return { ...variant, content: contentOfTemplate(id) }
-    // What was copied becomes its own, with its fallbacks.
+    // The content that was copied from the template becomes that of the variant, with its fallbacks.
     return { ...variant, content: { ...content, ...noTemplate, constants: fallbacksIn(row, content.constants) } }
   })
 }

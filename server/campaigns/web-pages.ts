@@ -11,7 +11,7 @@ import { findAccountName, findCampaignForPage, findWinnerForPage, isCampaignTher
 import type { ArchiveUrl } from './to-response.ts'
 import { contentsOf, contentWith } from './variants.ts'
 
-/** What stands behind a link to read a message in a browser. Everything in a message comes from a stranger. */
+/** The page behind a link to read a message in a browser. Everything in a message is untrusted. */
 export type WebPage =
   /** `isIndexed`: search engines may list it. */
   | { status: 'shown'; subject: string; html: string | null; text: string | null; isIndexed: boolean }
