@@ -11,7 +11,7 @@ export function fieldFault(field: string, propertyKeys: readonly string[]): stri
   return propertyKeys.includes(key) ? null : `"${key}" is no property of this account: declare it first`
 }
 
-/** What a row is by its `status`: a contact, one that has not confirmed, or an address for the suppression list alone. */
+/** The kind of a row by its `status`: a contact, one that has not confirmed, or an address for the suppression list. */
 export type RowKind = 'contact' | 'pending' | 'unsubscribe' | 'hard_bounce'
 
 const kindsByStatus: Readonly<Record<string, RowKind>> = {

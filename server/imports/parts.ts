@@ -8,7 +8,7 @@ export type FilePart = {
   inZip: { file: number; name: string } | null
   delimiter: DelimiterName
   columns: readonly ImportColumn[]
-  /** What all its rows are. Null: nothing special. */
+  /** The suppression reason of all its rows. Null: the `status` of each row decides. */
   suppressesAs: 'unsubscribe' | 'hard_bounce' | null
   /** Where its first row begins, and where it ends. Bytes of the import. */
   begin: number

@@ -66,7 +66,7 @@ export async function countUnfinished(handle: Handle, accountId: string): Promis
   return rows[0]?.count ?? 0
 }
 
-/** What is known of a file when it is stored. */
+/** The properties of a file that are known when it is stored. */
 export type StoredFile = {
   delimiter: string
   encoding: string
@@ -246,7 +246,7 @@ export async function endImport(
       failure_reason: failureReason,
       ended_at: at,
       lease: null,
-      // What is behind the last row are empty lines.
+      // Only empty lines follow the last row.
       ...(failureReason === null && { position: sql<number>`${ref('bytes')}` }),
     }))
     .where('account_id', '=', accountId)

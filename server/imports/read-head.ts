@@ -16,7 +16,7 @@ import { fieldFault } from './fields.ts'
 export type Head = {
   delimiter: DelimiterName
   columns: ImportColumn[]
-  /** What all rows are, in files that Mailchimp exports people in who get no email. */
+  /** The suppression reason of all rows, in files of Mailchimp with people who get no email. Null in other files. */
   suppressesAs: 'unsubscribe' | 'hard_bounce' | null
   /** Where the first row begins. Bytes in UTF-8. */
   bytes: number
@@ -25,7 +25,7 @@ export type Head = {
 export type HeadOptions = {
   /** Default: found in the head. */
   delimiter?: DelimiterName | undefined
-  /** What columns are, by their name. */
+  /** The fields of columns, by the name of the column. */
   mapping?: Readonly<Record<string, string>> | undefined
   /** The keys of the declared properties. */
   propertyKeys: readonly string[]

@@ -8,7 +8,7 @@ import type { DeclaredProperty } from '../subscribers/property-values.ts'
 import { isDate } from '../subscribers/property-values.ts'
 import { kindByStatus, knownStatuses, type RowKind } from './fields.ts'
 
-/** What a row of a file says. */
+/** The result of reading a row of a file. */
 export type ReadRow =
   | { kind: 'contact'; row: BatchRow }
   | { kind: 'suppression'; address: string; reason: 'unsubscribe' | 'hard_bounce' }
@@ -62,7 +62,7 @@ export function createRowReader({ columns, declared, contactStatus, suppressesAs
         const attributes = readAttributes(cell)
         if (attributes === null) return failed('attributes must be a JSON object')
         for (const [key, value] of Object.entries(attributes)) {
-          // What the account has not declared is not kept.
+          // Properties that the account has not declared are not kept.
           if (!typeOf.has(key) || value === null || typeof value === 'object' || value === '') continue
           const read = readProperty(key, String(value))
           if (read instanceof Fault) return failed(read.reason)

@@ -27,7 +27,7 @@ export class LostImportError extends Error {
   override name = 'LostImportError'
 }
 
-/** What became of a batch. `no audience`, or a reason that ends the import: nothing was done. */
+/** The outcome of a batch. With `no audience`, or a reason that ends the import, nothing was done. */
 export type BatchEnd = 'done' | 'no audience' | { failed: string }
 
 /**
@@ -93,7 +93,7 @@ export async function runBatch(
   )
 }
 
-/** What no email to confirm can be sent for: only the account or the operator can mend it. */
+/** Error codes with which no email to confirm can be sent. Only the account or the operator can remove the cause. */
 const endings: readonly ErrorCode[] = ['domain_not_verified', 'public_url_needed', 'authentication_error']
 
 async function unlessRefused(run: () => Promise<BatchEnd>): Promise<BatchEnd> {

@@ -62,7 +62,7 @@ export type ImportServiceOptions = {
   wake: () => void
 }
 
-/** What is known of an import before its file. */
+/** The fields of a new import that are known before its file is read. */
 type Wanted = Omit<NewImport, 'delimiter' | 'encoding' | 'columns' | 'suppressesAs' | 'position'>
 
 type Upload = {

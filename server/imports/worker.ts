@@ -121,7 +121,7 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
         filled = await next
       }
     } finally {
-      // What was read in advance is read again in the next turn.
+      // Rows that were read in advance are read again in the next turn.
       await next?.catch(() => undefined)
       await file.return(undefined)
     }

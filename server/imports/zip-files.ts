@@ -39,7 +39,7 @@ export function findCandidates(entries: readonly ZipEntry[]): Candidates {
   return { csv, ignored: ignored.slice(0, shownIgnored) }
 }
 
-/** What Mailchimp calls the files of its exports, by the beginning of their names, and what their people are. */
+/** The kinds of people in the files of an export from Mailchimp, by the beginning of the file name. */
 const kindsByName = {
   subscribed: 'contacts',
   unsubscribed: 'unsubscribe',

@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2'
 import { createLineCounter } from './lines.ts'
 
-/** What can be noted about a rendered message. */
+/** The kind of a note about a rendered message. */
 export type MessageCheckCode = 'no_text' | 'broken_html' | 'image_without_size' | 'too_large' | 'suspicious_link'
 
 /** `line`: in the HTML, from 1; null: the whole. */

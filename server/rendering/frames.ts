@@ -1,9 +1,9 @@
 /*
- * What the service and a rendering process say to each other: frames over two pipes, each with its length first. Texts
+ * The protocol between the service and a rendering process: frames over two pipes, each with its length first. Texts
  * are written as UTF-8 rather than as JSON, which would take longer to write and to read than they take to render.
  */
 
-/** What a rendering process can do with its content, once for each item. */
+/** The tasks of a rendering process. It runs a task on the content of a request, once for each item. */
 const tasks = ['render', 'compile', 'check', 'mjml'] as const
 
 export type Task = (typeof tasks)[number]
@@ -25,7 +25,7 @@ export type BatchLimits = {
   outputLength: number
 }
 
-/** What came of one item: texts, or why there are none. */
+/** The result of one item: texts, or the reason why there are none. */
 export type RenderResult = { ok: true; texts: (string | null)[] } | { ok: false; reason: string }
 
 const lengthBytes = 4

@@ -31,11 +31,11 @@ export const renderingLimits = {
   mjmlAttributes: 100,
   /** Faults of one MJML that are told. */
   mjmlFaults: 10,
-  /** What compiling MJML may take, with the loading of the compiler. Milliseconds. */
+  /** Time limit for compiling MJML, with the loading of the compiler. Milliseconds. */
   mjmlMs: 5_000,
-  /** What one part may take, as Liquid looks at it: between tags. Milliseconds. */
+  /** Time limit for rendering one part. Liquid checks it between tags. Milliseconds. */
   renderMs: 500,
-  /** What the strings and lists that one part makes may have in all. Characters and entries. */
+  /** Maximum size of all strings and lists together that one part makes. Characters and entries. */
   renderUnits: 4_000_000,
   /** Of a message to people who are told of a fault. Characters. */
   reasonLength: 300,

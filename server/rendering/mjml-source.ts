@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { renderingLimits } from './limits.ts'
 import { createLineCounter } from './lines.ts'
 
-/** What is wrong with MJML. `line`: from 1; null: the whole. `message`: for people, without the line. */
+/** A fault of MJML. `line`: from 1; null: the whole. `message`: for people, without the line. */
 export type MjmlFault = { line: number | null; message: string }
 
 /** Elements whose text MJML leaves out. */

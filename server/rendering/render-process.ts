@@ -48,7 +48,7 @@ export async function startRenderProcess(options: RenderProcessOptions): Promise
   const read = createFrameReader()
   let words = ''
   let hasEnded = false
-  /** What waits for the next frames. */
+  /** Receives the next frames. Null: nothing waits for them. */
   let listener: { onFrame: (body: Buffer) => void; onEnd: () => void } | null = null
 
   const ended = new Promise<void>((resolve) => {
@@ -141,7 +141,7 @@ function flagsOf({ heapMebibytes }: RenderProcessOptions): string[] {
   return [`--max-old-space-size=${heapMebibytes}`, '--permission', ...paths]
 }
 
-/** What a rendering process may read: this room, and the packages. */
+/** Returns the paths that a rendering process may read: this room, and the packages. */
 function readable(): string[] {
   const room = dirname(program)
   const entry = createRequire(import.meta.url).resolve('liquidjs')

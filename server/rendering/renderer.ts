@@ -5,7 +5,7 @@ import type { CompiledMjml } from './mjml.ts'
 import { createProcessPool } from './process-pool.ts'
 import { startRenderProcess } from './render-process.ts'
 
-/** What is written once for all recipients: Liquid in each part. At least one of `html` and `text`. */
+/** Content that is written once for all recipients: Liquid in each part. At least one of `html` and `text`. */
 export type TemplateContent = { subject: string; preheader: string | null; html: string | null; text: string | null }
 
 /** Values for one rendering: JSON objects by name. */

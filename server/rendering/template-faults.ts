@@ -1,7 +1,7 @@
 import { LiquidError } from 'liquidjs'
 import { renderingLimits } from './limits.ts'
 
-/** What is wrong with a template, or with a rendering of it: for people. */
+/** A fault of a template, or of a rendering of it. The message is for people. */
 export class TemplateFault extends Error {
   override name = 'TemplateFault'
 }

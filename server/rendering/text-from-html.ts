@@ -53,7 +53,10 @@ function checkDepth(html: string): void {
 const [opening, closing] = ['\ue000', '\ue001']
 const mark = /\ue000(\d+)\ue001/g
 
-/** What makes HTML of a value, or text that differs from the value: the text has to be made of the rendered HTML. */
+/**
+ * The filters and tags of Liquid that make HTML of a value, or text that differs from the value. With one of them, the
+ * text has to be made of the rendered HTML.
+ */
 const makesHtml =
   /\|\s*(raw|escape|escape_once|xml_escape|newline_to_br)\b|^\{%-?\s*(raw|capture|liquid|echo|tablerow|comment)\b/
 

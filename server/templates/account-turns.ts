@@ -7,7 +7,7 @@ const patienceMs = 30_000
 /** Calls of all accounts that wait. One account may have half of the places that are left. */
 const waiting = 1_000
 
-/** What may be asked of the renderer for an account. */
+/** The operations of the renderer that an account may use. */
 export type AccountRenderer = Pick<TemplateRenderer, 'render' | 'faultOf' | 'compileMjml' | 'check'>
 
 /** Returns the renderer as an account may use it. */

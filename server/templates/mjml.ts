@@ -5,7 +5,7 @@ import type { AccountRenderer } from './account-turns.ts'
 /** HTML as it is written, or MJML and the HTML that it compiles to. `html` is null while the MJML has faults. */
 export type Markup = { html: string | null; mjml: string | null }
 
-/** What a request gives: undefined leaves a field as it is. */
+/** The markup in a request. Undefined leaves a field as it is. */
 export type GivenMarkup = { html?: string | null | undefined; mjml?: string | null | undefined }
 
 /** Why a request that has both is refused. */

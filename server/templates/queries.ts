@@ -9,7 +9,7 @@ export type TemplateRow = Selectable<TemplatesTable>
 export type TemplateSummaryRow = Omit<TemplateRow, 'preheader' | 'html' | 'mjml' | 'text' | 'variables'>
 export type VersionRow = Selectable<TemplateVersionsTable>
 
-/** What a template says. */
+/** The name, the content and the variables of a template. */
 export type Draft = {
   name: string
   subject: string

@@ -190,7 +190,7 @@ function draftOf({ name, subject, preheader, html, mjml, text, variables }: Temp
   return { name, subject, preheader, html, mjml, text, variables }
 }
 
-/** What a version has of a draft, to compare. */
+/** Returns the fields of a draft that a version has too, as one text to compare. */
 function contentOf({ subject, preheader, html, mjml, text, variables }: Draft): string {
   const listed = variables.map(({ name, type, required, fallback }) => [name, type, required, fallback])
   return JSON.stringify([subject, preheader, html, mjml, text, listed])

@@ -4,7 +4,7 @@ import type { ErrorDetail } from '../shared/errors.ts'
 
 type Type = TemplateVariable['type']
 
-/** What a value of each type is, for people, and whether one is. */
+/** The types of variables: the words for a value in messages to people, and the check of a value. */
 const types: Record<Type, { is: string; fits: (value: unknown) => boolean }> = {
   string: { is: 'a text', fits: (value) => typeof value === 'string' },
   number: { is: 'a number', fits: (value) => typeof value === 'number' && Number.isFinite(value) },
