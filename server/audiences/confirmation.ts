@@ -45,7 +45,7 @@ export type ConfirmationMailer = {
   ask(trx: Trx, scope: Scope, asking: Asking): Promise<ReadonlySet<string>>
 }
 
-/** What was sent to a contact before. */
+/** The emails that asked a contact to confirm before: how many, and when the last was. Null: there was none. */
 export type AskedBefore = { count: number; at: Date | null }
 
 /** Returns why a contact is not asked again now, or null. */

@@ -16,10 +16,10 @@ export type BatchRow = {
   status?: SubscriptionStatus | undefined
 }
 
-/** What to do with people who are there already. `skip`: leave them as they are. */
+/** The handling of people who are there already. `skip`: they stay as they are. */
 export type Conflict = 'update' | 'skip'
 
-/** What the rows with one address say of a person together. */
+/** The rows with one address, merged to one. */
 export type MergedRow = BatchRow & {
   emailKey: string
   /** Index of the first row. */

@@ -43,8 +43,8 @@ export type ContactBatch = {
 }
 
 /**
- * What became of a row. `created`: the person is in the audience now, and was not before. `updated`: they were, and
- * something changed. `unchanged`: they were, and nothing did.
+ * The outcome of a row. `created`: the person is in the audience now, and was not before. `updated`: they were in it,
+ * and something changed. `unchanged`: they were in it, and nothing changed.
  */
 export type BatchResult =
   | { outcome: 'created' | 'updated' | 'unchanged'; subscriberId: string }
@@ -148,7 +148,7 @@ export async function addContacts(
     const isUpdated = fieldsOf.has(subscriberId) || unsubscribed.has(subscriberId)
     const ofKnown = isUpdated ? 'updated' : 'unchanged'
     results[person.index] = { outcome: created.has(subscriberId) ? 'created' : ofKnown, subscriberId }
-    // What a later row of a new person adds is an update; of a known one it is part of the first row's.
+    // A change by a later row of a new person is an update; of a known person it is part of the first row's update.
     for (const { index, isChange } of person.repeated) {
       results[index] = { outcome: isChange ? 'updated' : 'unchanged', subscriberId }
     }

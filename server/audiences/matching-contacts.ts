@@ -61,7 +61,7 @@ export const usualMatchLimits: MatchLimits = {
 
 export type MatchCount = { count: number; isEstimate: boolean }
 
-/** What a list needs: it reads the people anyway. */
+/** The match of a list. It reads the people anyway, so `isOfStatusAlone` would not help. */
 type ListedMatch = Omit<ContactMatch, 'isOfStatusAlone'>
 
 /**

@@ -10,16 +10,17 @@ import type { SuppressionService } from '../suppressions/service.ts'
 import { removeUnsubscribe } from '../suppressions/unsubscribed.ts'
 
 /**
- * What a link to confirm finds. `asks`: the person can confirm. `confirmed`: they have. `gone`: the contact, the person or
- * the audience is not there any more, or the person has another address. `expired`: the link is too old.
- * `unsubscribed`: since they were asked, or from everything. `suppressed`: nothing can be sent to the address. `test`: the
- * email was sent with a test key, whose links confirm nobody but recipients of the simulator.
+ * The state of a link to confirm. `asks`: the person can confirm. `confirmed`: they have confirmed. `gone`: the
+ * contact, the person or the audience is not there any more, or the person has another address. `expired`: the link is
+ * too old. `unsubscribed`: the person unsubscribed since they were asked, or from everything. `suppressed`: nothing can
+ * be sent to the address. `test`: the email was sent with a test key, whose links confirm only recipients of the
+ * simulator.
  */
 export type ConfirmationState = 'asks' | 'confirmed' | 'gone' | 'expired' | 'unsubscribed' | 'suppressed' | 'test'
 
 export type ConfirmationPage = { brand: Brand; audienceName: string | null; state: ConfirmationState }
 
-/** What the links to confirm do. */
+/** The actions of the links to confirm. */
 export type Confirmations = {
   /** Returns what the page of a link shows. Changes nothing. Null: the token is not valid, or the account is gone. */
   show(token: string): Promise<ConfirmationPage | null>

@@ -9,7 +9,7 @@ type Words = {
   audienceName: string
   /** Null: the usual one. */
   subject: string | null
-  /** What the account says before the button. Null: nothing. */
+  /** The text of the account before the button. Null: none. */
   text: string | null
   /** Where the button leads. */
   link: string

@@ -137,7 +137,7 @@ function compareText(text: RawBuilder<string>, operator: Operator, value: Condit
   }
 }
 
-/** What `field` conditions read. */
+/** The SQL expressions that `field` conditions read. */
 const columns: Readonly<Record<ContactField, RawBuilder<string>>> = {
   email: sql`s.email_key`,
   emailDomain: sql`split_part(s.email_key, '@', 2)`,

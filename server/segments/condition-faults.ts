@@ -10,7 +10,7 @@ import type { TopicDefaults } from '../topics/choices.ts'
 /** The types of the declared properties of an account, by key. */
 export type PropertyTypes = ReadonlyMap<string, PropertyType>
 
-/** What an account has at one moment that conditions can name. */
+/** The properties and topics of an account at one moment: conditions can name them. */
 export type Named = { types: PropertyTypes; topics: TopicDefaults }
 
 /**

@@ -134,7 +134,7 @@ export function liquidIn(source: string): { start: number; end: number }[] {
     const start = Math.min(output, tag)
     if (start === Number.POSITIVE_INFINITY) return found
     const close = find(output < tag ? '}}' : '%}', start + 2)
-    // What is not closed is text, up to the next.
+    // An output or tag that is not closed is text, up to the next one.
     if (close === Number.POSITIVE_INFINITY) at = start + 2
     else {
       at = close + 2

@@ -6,7 +6,7 @@ import type { Scope } from '../shared/scope.ts'
 import { type EmailFigure, emailFigures, type StatisticKind } from './figures.ts'
 import { mailboxProviderOf } from './mailbox-providers.ts'
 
-/** What happened to one recipient of an email at one moment. */
+/** The figures that count for one recipient of an email at one moment. */
 export type RecipientCount = {
   scope: Scope
   /** Null: the email has no domain, or it is deleted. */
@@ -18,9 +18,9 @@ export type RecipientCount = {
   recipientDomain: string
   at: Date
   figures: readonly EmailFigure[]
-  /** What counts for one link of the campaign. */
+  /** The figures that count for one link of the campaign. */
   link?: { number: number; figures: readonly EmailFigure[] }
-  /** What counts for the variant of the campaign that the email tests. Default: it tests none. */
+  /** The figures that count for the variant of the campaign that the email tests. Default: it tests none. */
   variant?: { number: number; figures: readonly EmailFigure[] } | null
 }
 

@@ -3,7 +3,7 @@
  * `statistics_days` all have these columns; null stands for 0.
  */
 
-/** What happened to recipients of emails. */
+/** The figures about recipients of emails. */
 export const emailFigures = [
   'sent',
   'delivered',
@@ -43,7 +43,7 @@ export const latencyClasses = [
   { figure: 'latency_more', upToMs: null },
 ] as const
 
-/** What happened to deliveries to webhooks. `answer_ms`: the milliseconds of all answers together. */
+/** The figures about deliveries to webhooks. `answer_ms`: the milliseconds of all answers together. */
 export const webhookFigures = [
   'attempts',
   'failed_attempts',
@@ -59,7 +59,7 @@ export type Figure = EmailFigure | WebhookFigure
 export const figures: readonly Figure[] = [...emailFigures, ...webhookFigures]
 
 /**
- * What figures are about. `domain` and `tag`: the emails of a sending domain, or with a tag. `webhook`: the deliveries
+ * The subject of figures. `domain` and `tag`: the emails of a sending domain, or with a tag. `webhook`: the deliveries
  * to a webhook. `campaign`: the emails of a campaign. `campaign_link`, `campaign_variant`, `campaign_mailbox` and
  * `campaign_domain`: those of a campaign by the number of a link, by the variant that is tested, by well-known mailbox
  * provider, and by the domain of all other recipients.

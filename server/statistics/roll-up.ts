@@ -6,7 +6,7 @@ import { type Loop, startLoop } from '../lib/polling-loop.ts'
 import { figures } from './figures.ts'
 
 /*
- * What happens is appended to `statistics_deltas` by the statements that record it, so no process waits for another.
+ * Figures are appended to `statistics_deltas`, in the transaction of what they count: no process waits for another.
  * The roll-up adds the deltas to the hours and days, and deletes them in the same transaction. So a figure is the sum of
  * the rolled-up rows and the deltas, in one snapshot, whenever it is read.
  *

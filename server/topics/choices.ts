@@ -4,7 +4,7 @@ import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
 
 /*
- * What people chose, for other rooms. The choices of a person are written under the lock of the person.
+ * The topic choices of people, for other rooms. The choices of a person are written under the lock of the person.
  */
 
 /** A topic as it is for one person. */
@@ -13,7 +13,7 @@ export type PersonTopic = {
   name: string
   description: string | null
   default_choice: TopicDefault
-  /** What the person chose. Null: nothing. */
+  /** The choice of the person. Null: none. */
   chosen: boolean | null
   chosen_at: Date | null
 }

@@ -11,7 +11,7 @@ export type Visit = Extract<RecipientFact, { kind: 'opened' | 'clicked' }>
 /** The client of a request for a pixel or a link. Null: the request is not counted, such as HEAD. */
 export type Asking = Omit<Fetch, 'kind'> | null
 
-/** What the page of an unsubscribe link shows. */
+/** The content of the page of an unsubscribe link. */
 export type PreferencesPage = {
   brand: Brand
   /** The name of the topic that the button leaves. Null: it leaves everything. */
@@ -25,7 +25,7 @@ export type PreferencesPage = {
   } | null
 }
 
-/** What is changed by the page of an unsubscribe link. */
+/** A change that a person makes on the page of an unsubscribe link. */
 export type PreferencesChange = {
   firstName: string | null
   lastName: string | null
