@@ -1,4 +1,4 @@
-/** What the audit log has entries of: action → meaning. The server, the published spec and the documents read it. */
+/** The actions in the audit log: action → meaning. The server, the published spec and the documents read it. */
 export const auditActions = {
   'account.plan_changed': 'An operator of the service gave the account another plan.',
   'api_key.created': 'An API key was made.',

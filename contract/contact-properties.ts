@@ -5,7 +5,7 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
-/** What an account may declare and a person may have. */
+/** Limits of the properties of an account, and of their values for a person. */
 export const propertyLimits = {
   /** Properties of an account. */
   properties: 100,

@@ -48,7 +48,7 @@ const latestReason = z
 const bounceExample = { domain: 'gmail.com', bounced: 3, reason: '550 5.1.1 No such user' }
 const providerExample = { kind: 'provider' as const, name: 'Gmail', bounced: 4, reason: '550 5.1.1 No such user' }
 
-/** What receivers look at, and what bounced. */
+/** The deliverability of a domain: checks of what receivers look at, and bounces. */
 export const deliverability = z
   .object({
     domainId: idSchema('domain', 'The sending domain.'),

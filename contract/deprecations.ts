@@ -2,7 +2,7 @@
 export type Deprecation = {
   /** Of the query. Default: the operation itself is deprecated. */
   parameter?: string
-  /** What to use instead: the name of a parameter or the `operationId` of an operation. */
+  /** The replacement: the name of a parameter or the `operationId` of an operation. */
   use: string
   /** Since when it is deprecated: ISO 8601. Source of the header: RFC 9745. */
   deprecatedAt: string

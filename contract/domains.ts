@@ -10,7 +10,7 @@ const c = initContract()
 
 /** Characters of a domain name as A-labels: leaves room for the names of its records, and for addresses below it. */
 export const maxDomainLength = 200
-/** What the return path is by default, below the domain. */
+/** The default return path, below the domain. */
 export const defaultReturnPath = 'send'
 /** Characters of a return path below its domain. */
 export const maxReturnPathBelow = 63

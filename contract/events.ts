@@ -50,7 +50,7 @@ const eventTypeList = z
   .object({ data: z.array(eventTypeDescription) })
   .meta({ id: 'EventTypeList', description: 'Every type of event there is.' })
 
-/** What can be searched for by its id: the event itself, and what an event is about. */
+/** The kinds of ids that events are searched by: of the event itself, and of the objects that an event is about. */
 export const searchedKinds = ['event', 'email', 'subscriber', 'audience', 'domain', 'campaign'] as const
 
 const listQuery = z.strictObject({

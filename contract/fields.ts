@@ -43,7 +43,6 @@ function isWithin(value: string, max: number): boolean {
 /** Up to here the characters of a text are counted where its length does not tell, in less than a millisecond. */
 const maxCounted = 65_536
 
-/** What a bound of a string may have beside its number. */
 type StringOptions = {
   /**
    * `octets`: the length in UTF-16 units is at most `max`. It is a lower bound of the length in UTF-8, which the feature
@@ -81,8 +80,8 @@ export function wellFormedString(max: number, options: StringOptions = {}) {
 }
 
 /**
- * What `look` makes of a value is what `schema` reads. `look` promises to bound the value itself, and to tell
- * of one above `bound`; then `schema` does not see it.
+ * Preprocesses a value with `look`, and parses the result with `schema`. `look` must bound the value itself, and report
+ * one above `bound`; then `schema` does not see it.
  */
 function preprocessBounded<T extends z.ZodType>(
   bound: Bound,
@@ -229,7 +228,7 @@ export const timeInput = boundedString(64, { fault: timeFault })
 
 function faultOfTime({ code, input }: { code: string; input?: unknown }): string | undefined {
   if (code !== 'invalid_format') return undefined
-  // What a `+` in a query is read as.
+  // A `+` in a query is read as a space.
   const hint = /T.* \d\d:?\d\d$/.test(String(input)) ? ', with the + written as %2B in a query' : ''
   return `${timeFault}${hint}`
 }
@@ -265,7 +264,7 @@ export function line(maxLength: number, { pattern, fault } = noControls) {
 /** Characters of a search: those of an address. */
 const maxSearch = 254
 
-/** What a list of people is searched for: one line, with a character that is no space. */
+/** Returns the schema for a search of a list of people: one line, with a character that is no space. */
 export function searchText(description: string) {
   return line(maxSearch)
     .regex(/[^ ]/, 'must have a character that is not a space')

@@ -40,7 +40,7 @@ export type IdKind = keyof typeof idPrefixes
 /** The first character holds only three bits, so it never exceeds `7`. */
 const suffixPattern = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
-/** What stands after the prefix of an identifier of any kind. */
+/** The part after the prefix of an identifier of any kind. */
 export const idSuffix = new RegExp(`^${suffixPattern}$`)
 
 /** The text form of one kind of identifier, as a regular expression without anchors lost. */

@@ -28,12 +28,12 @@ export const importLimits = {
   zipColumns: 1_000,
   /** A name in a ZIP, with its folders. Bytes. */
   zipNameBytes: 1_024,
-  /** What is unpacked may be so many times larger than the ZIP, if it is larger than `zipFreeBytes`. */
+  /** Maximum ratio of the unpacked size to the size of the ZIP. It applies to unpacked sizes above `zipFreeBytes`. */
   zipRatio: 100,
   zipFreeBytes: 16_777_216,
 } as const
 
-/** The content types of the files. What a file is shows its beginning, whichever of them it is sent with. */
+/** The content types of the files. The beginning of a file shows its type, whichever of them it is sent with. */
 export const importFileTypes = ['text/csv', 'application/zip'] as const
 
 export const importDelimiters = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' } as const

@@ -55,7 +55,7 @@ export const permissionSets = {
 
 export type PermissionSet = keyof typeof permissionSets
 
-/** What is stored with a key: names of sets and single permissions, mixed freely. */
+/** A permission of a key, as it is stored: the name of a set, or a single permission. A key can have both. */
 export type Grant = KeyPermission | PermissionSet
 
 export const grants: readonly Grant[] = [...(Object.keys(permissionSets) as PermissionSet[]), ...keyPermissions]

@@ -2,7 +2,7 @@ import type { Deprecation } from './deprecations.ts'
 import { type ErrorCode, errorBody, errorTable } from './errors.ts'
 import type { Permission } from './permissions.ts'
 
-/** What the server and the published spec know of a route beyond its shapes. */
+/** The metadata of a route, for the server and the published spec, in addition to its schemas. */
 export type RouteMetadata = {
   /** The name of the operation in generated clients. */
   operationId: string
@@ -15,7 +15,7 @@ export type RouteMetadata = {
   caller: 'key' | 'any' | 'session' | 'operator' | 'portal' | 'none'
   /** Whether sessions of the portal may call it too. Its use case then keeps to the customer of its scope. */
   inPortal: boolean
-  /** What the caller must be allowed to do in the account. Null: it is about no account. */
+  /** The permission that the caller needs in the account. Null: the route is about no account. */
   permission: Permission | null
   /** Whether a test key is refused. */
   liveKeyOnly: boolean
@@ -38,7 +38,7 @@ export type RouteMetadata = {
   longFields: Readonly<Record<string, number>>
   /** Every error it can answer. */
   errors: readonly ErrorCode[]
-  /** What of it is deprecated. */
+  /** The deprecations of the operation and its parameters. */
   deprecations: readonly Deprecation[]
 }
 
@@ -117,7 +117,7 @@ type Options<E extends ErrorCode> = {
   longFields?: Readonly<Record<string, number>>
   /** The errors beyond those every route has. */
   errors?: readonly E[]
-  /** What of it is deprecated. Default: nothing. */
+  /** The deprecations of the operation and its parameters. Default: none. */
   deprecations?: readonly Deprecation[]
 }
 

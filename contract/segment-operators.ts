@@ -1,11 +1,11 @@
 import type { PropertyType } from './contact-properties.ts'
 
 /*
- * What conditions of segments can compare, and how: the tables that the contract, the server, the documents and the
- * dashboard read. Without zod, so that the dashboard can import them.
+ * The types, fields and operators of conditions of segments: tables that the contract, the server, the documents and
+ * the dashboard read. Without zod, so that the dashboard can import them.
  */
 
-/** What a condition compares: values of properties, times and statuses. */
+/** The type of a value that a condition compares: of a property, a time or a status. */
 export type Comparable = PropertyType | 'time' | 'status'
 
 /** The operators that each type has. */
@@ -23,7 +23,7 @@ export type Operator = (typeof operatorsOf)[Comparable][number]
 /** All operators, each once. */
 export const operators = [...new Set<Operator>(Object.values(operatorsOf).flat())] as [Operator, ...Operator[]]
 
-/** What every contact has, and its type. */
+/** The fields of every contact, with their types. */
 export const contactFields = {
   email: 'string',
   emailDomain: 'string',
@@ -36,7 +36,7 @@ export const contactFields = {
 
 export type ContactField = keyof typeof contactFields
 
-/** What can have happened to an email to a contact. */
+/** The possible events of an email to a contact. */
 export const engagements = ['sent', 'received', 'opened', 'clicked'] as const
 
 export type Engagement = (typeof engagements)[number]

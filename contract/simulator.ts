@@ -1,7 +1,7 @@
 /** Recipients here are never written to: they play the story their name tells. RFC 6761: no such host will ever be. */
 export const simulatorDomain = 'simulator.test'
 
-/** What the recipients of the simulator play, by the local part of the address; what follows a `+` is free. */
+/** The behaviour of recipients of the simulator, by the local part of the address. The part after a `+` is free. */
 export const simulatorStories = {
   delivered: 'sent and delivered',
   bounced: 'a hard bounce: the mailbox does not exist',

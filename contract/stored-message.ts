@@ -4,7 +4,7 @@ import { exampleId, idSchema } from './ids.ts'
 import { mode } from './mode.ts'
 import { pageQuery } from './pagination.ts'
 
-/* What captured and inbound messages have in common. */
+/* The schemas that captured and inbound messages share. */
 
 /** Shown in a list. */
 export const storedMessageFields = {
@@ -62,7 +62,7 @@ export const messageAttachmentWithContent = z
 /** Most files of a message that can be read one by one. */
 export const maxMessageAttachments = 1_000
 
-/** What is shown of one, beyond its list. */
+/** The fields of a single message, in addition to those in a list. */
 export const storedMessageContent = {
   headers: z.array(header).meta({ description: 'All, in their order.' }),
   text: z.string().nullable(),

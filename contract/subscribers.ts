@@ -10,7 +10,7 @@ const c = initContract()
 
 export const personName = text(200)
 
-/** What lists of people are searched for. */
+/** The search parameter of lists of people. */
 export const peopleSearch = searchText(
   'Only those whose address, name or last name begins with this, in any letter case; the name is first and last name with a space. Of more than 500 people of the account with such an address, such a name or such a last name, the first 500 by alphabet are found.',
 )

@@ -31,7 +31,7 @@ export const templateVariables = record(z.unknown(), {
   example: { firstName: 'Ada' },
 })
 
-/** What a variable may be where no value is given. */
+/** The value of a variable where none is given. */
 export const fallbackValue = z.union(
   [text(templateLimits.fallbackCharacters), z.number(), z.boolean()],
   `must be a text of at most ${templateLimits.fallbackCharacters} characters, a number, or true or false`,
@@ -58,7 +58,7 @@ export const givenFallbacks = record(givenFallback, {
 
 export const shownFallbacks = z.record(z.string(), shownFallback)
 
-/** What an email is made of, in place of its content. */
+/** The template of an email, in place of its content. */
 export const emailTemplate = z
   .strictObject({
     id: idSchema('template', 'The template. Its published version is used.'),

@@ -164,7 +164,7 @@ const renderTemplate = z
 
 const templateParts = ['subject', 'preheader', 'html', 'mjml', 'text', 'variables'] as const
 
-/** What is noted about a rendered message: code → meaning. */
+/** The checks of a rendered message: code → meaning. */
 export const templateChecks = {
   no_text: 'There is no text part: spam filters dislike that.',
   broken_html: 'An element is not closed, or is closed twice.',

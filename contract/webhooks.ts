@@ -19,7 +19,7 @@ export const maxConcurrentTests = 8
 const httpUri =
   /^[Hh][Tt][Tt][Pp][Ss]?:\/\/(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?(?:[/?](?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$/
 
-/** What is wrong with `value` as the URL of a webhook, or `null`. Says nothing of where it leads. */
+/** Returns the fault of `value` as the URL of a webhook, or null. Does not check where it leads. */
 function faultOfWebhookUrl(value: string): string | null {
   if (!URL.canParse(value)) return 'must be an absolute URL, such as https://example.com/hooks'
   const url = new URL(value)
