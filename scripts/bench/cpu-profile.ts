@@ -57,7 +57,7 @@ export function summarise({ nodes, samples, timeDeltas }: CpuProfile): ProfileSu
   return { busySeconds, idleSeconds, byPackage: ranked(packages), byFunction: ranked(functions) }
 }
 
-/** What a function belongs to: a package, Node, the engine, or a room of the service. */
+/** Returns the owner of a function: a package, Node, the engine, or a room of the service. */
 export function packageOf(url: string, functionName: string): string {
   if (url === '') return functionName.startsWith('(') ? functionName : 'engine'
   if (url.startsWith('node:')) return 'node'

@@ -3,7 +3,7 @@ import type { StartedService } from './starts.ts'
 
 /* Measures how long a browser takes to show a page that can be used. */
 
-/** What a first view took. */
+/** The time and the script size of a first view. */
 export type FirstView = {
   /** From the navigation to the frame in which the page can be used. Milliseconds. */
   usableMs: number

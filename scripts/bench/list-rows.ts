@@ -13,7 +13,7 @@ import { addTenants, settleDown } from './seed.ts'
  * from the newest row on, those are found last.
  */
 
-/** What requests for the lists of the large account name. */
+/** The parameters of requests for the lists of the large account. */
 export type ListedAccount = {
   key: string
   webhookId: string

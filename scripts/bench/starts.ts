@@ -78,7 +78,7 @@ function accepts(port: number): Promise<boolean> {
   })
 }
 
-/** What npm and a first start print. */
+/** Matches the lines that npm and a first start print. */
 const usualLine =
   /^(> | {2}|This is the first start|It has two keys|Try one:|Postern listens|No email leaves|Webhooks may|The dashboard is being)/
 

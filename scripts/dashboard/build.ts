@@ -34,7 +34,7 @@ export function viteConfig(): InlineConfig {
       assetsInlineLimit: 0,
       rolldownOptions: {
         input: pages.map((name) => join(source, name)),
-        // What five screens share is in one file. By default each module that two of them share has a file of its own,
+        // Modules that five screens share are in one file. By default each module that two of them share has its own,
         // and the overview 72 files.
         output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 5 }] } },
         onLog(level, log, handle) {

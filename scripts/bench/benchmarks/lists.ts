@@ -28,7 +28,7 @@ export const lists: Benchmark = {
 }
 
 type Side = { world: World; account: ListedAccount; service: Service }
-/** What was measured of one request at one side. */
+/** The measurements of one request at one side. */
 type Figures = { latencies: number[]; buffers: number[] }
 type Compared = { name: string; large: Figures; small: Figures }
 
