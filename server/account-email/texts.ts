@@ -1,6 +1,6 @@
 import type { AccountEmail } from '../users/account-emails.ts'
 
-/** What an email says. */
+/** The content of an email. */
 export type EmailText = { subject: string; text: string; html: string }
 
 /** Returns the words of an email. They hold no text that a member wrote, so that invitations are of no use to spammers. */

@@ -13,7 +13,7 @@ import { noAccount } from './service.ts'
 /** Requests of an account in the minute that began at `start`. */
 export type RequestsOfMinute = { start: Date; used: number }
 
-/** What an account uses of its plan and limits. Throws DomainErrors. */
+/** The usage of an account, against its plan and limits. Throws DomainErrors. */
 export type AccountUsageService = {
   /** Returns the account with its usage; of keys and months, those of the mode. Throws `not_found`. */
   get(handle: Handle, scope: Scope): Promise<Account>

@@ -3,7 +3,7 @@ import { type Grant, isGranted, permissionSets } from '../../contract/permission
 import type { ErrorDetail } from '../shared/errors.ts'
 import { type AddressRange, isCovered, readRange, textOf } from './address-ranges.ts'
 
-/** What a key is limited to beside its permissions. */
+/** The limits of a key, in addition to its permissions. */
 export type KeyLimits = {
   /** Null: never. */
   expiresAt: Date | null
@@ -11,7 +11,7 @@ export type KeyLimits = {
   allowedAddresses: readonly string[]
 }
 
-/** What a caller may do, and so the most that a key which it makes may do. */
+/** The permissions and limits of a caller: the most that a key which it makes can have. */
 export type KeyMaker = KeyLimits & { permissions: readonly string[] }
 
 export type Wanted = Pick<CreateApiKey, 'permissions' | 'expiresAt' | 'allowedAddresses'>
@@ -19,7 +19,7 @@ export type Wanted = Pick<CreateApiKey, 'permissions' | 'expiresAt' | 'allowedAd
 export type HandedOn = { limits: KeyLimits; faults: readonly ErrorDetail[] }
 
 /**
- * Decides what a new key is limited to. What is not given is that of its maker. The faults say what the key must not
+ * Decides the limits of a new key. Default of each: that of its maker. The faults say what the key must not
  * have: a permission that its maker lacks, a later expiry, an address that its maker may not use. So a stolen key makes
  * none that is worth more.
  */

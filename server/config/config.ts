@@ -95,7 +95,7 @@ export type ProviderConfig = {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** What users know it as. */
+  /** The name that users see. */
   readonly name: string
 }
 

@@ -18,7 +18,7 @@ export type WaitingDelivery = DeliveryRow & {
   due_since: Date | null
   /** When its job was claimed. Null: it is not claimed. */
   job_claimed_at: Date | null
-  /** What its flow waits for, as reported by each process. */
+  /** The reasons why its flow waits, as reported by each process. */
   waits: NonNullable<FlowStatesTable['waits_for']>[]
 }
 

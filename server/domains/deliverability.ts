@@ -16,7 +16,7 @@ const maxFoundCharacters = 200
 export type Inspected = {
   /** The sending domain. */
   name: string
-  /** What a check found just now. */
+  /** The results of a check of its records that was made just now. */
   findings: RecordChecks
   sender: SendingHost
   /** Why the host that sends is not looked at. Null: it is. */
@@ -57,7 +57,7 @@ export async function inspect(
   ]
 }
 
-/** What is said of a domain that the DNS cannot have. */
+/** Returns the checks of a domain that cannot be in the DNS: all are skipped. */
 export function withoutInspection(): DeliverabilityCheck[] {
   const summary = 'Not looked up: email is captured, and the DNS has no name that ends in ".test".'
   return deliverabilityChecks.map((check) => ({ check, status: 'skipped', summary, advice: null, found: [] }))

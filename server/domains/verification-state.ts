@@ -16,7 +16,7 @@ export type Progress = {
 /** The result of a check. `unclear`: some required records could not be looked up, and no other is missing. */
 export type CheckResult = 'complete' | 'incomplete' | 'unclear'
 
-/** What started a check: the schedule, or a request of a client. */
+/** The trigger of a check: the schedule, or a request of a client. */
 export type CheckedBy = 'schedule' | 'request'
 
 const minuteMs = 60_000

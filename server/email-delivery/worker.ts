@@ -116,7 +116,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     onError: report('storing the results of sending'),
     onFinished(emailIds) {
       const ended = new Set(emailIds.map((id) => letGo(id)))
-      // What ends in one lane may leave room in the other.
+      // Emails that end in one lane may leave room in the other.
       for (const lane of lanes) {
         if (ended.has(lane) || lane === 'bulk' || laneOf[lane].mayHaveMore) wakeForRoom(laneOf[lane])
       }

@@ -9,7 +9,7 @@ const lastCharacter = '\u{10ffff}'
 /** A range of texts: `from` inclusive, `below` exclusive. */
 export type TextRange = { from: string; below: string }
 
-/** What a search looks for. An email fits that has one of them. With `ids` there is nothing else. */
+/** The terms of a search. An email matches if it has one of them. With `ids` all others are null. */
 export type Search = {
   /** The email with this id. */
   id: string | null

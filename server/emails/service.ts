@@ -42,7 +42,7 @@ export type CampaignEmail = {
   email: ReadEmail
 }
 
-/** What became of an email of a campaign: it is stored, its recipient is not written to, or it may not be sent. */
+/** The result of an email of a campaign: stored, withheld from its recipient, or refused with an error. */
 export type CampaignEmailResult = NewEmail | { withheld: 'suppressed' | 'unsubscribed' } | DomainError
 
 /** Use cases for emails. Throws DomainErrors. Every call is limited to one mode of one account. */

@@ -22,7 +22,7 @@ const positioningAtOnce = 4
 /** The place of a client that has seen no event yet, so that it can go on from the beginning. */
 export const beginningId = '0'
 
-/** What a stream writes to. */
+/** The receiver of the events of a stream. */
 export type StreamSink = {
   /**
    * Takes an event, with the JSON that the API shows of it. Returns false when the reader is slow: nothing more is

@@ -11,7 +11,7 @@ export type Caller = Scope & {
   readonly plan: string
   /** Names of permissions and of permission sets. May include names of a later version. */
   readonly permissions: readonly string[]
-  /** What a key that the caller makes is limited to. */
+  /** The limits that a key made by the caller must keep to. */
   readonly limits: KeyLimits
 }
 

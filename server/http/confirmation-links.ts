@@ -45,7 +45,7 @@ const statuses: Readonly<Record<ConfirmationState, number>> = {
 
 type Told = { title: string; text: string }
 
-/** What is said where there is nothing to confirm. */
+/** The title and text of the page, by state, where there is nothing to confirm. */
 const told: Readonly<Record<Exclude<ConfirmationState, 'asks'>, (name: string) => Told>> = {
   confirmed: (name) => ({ title: 'You are subscribed', text: `You get emails of ${name} from now on.` }),
   gone: () => ({

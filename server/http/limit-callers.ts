@@ -27,7 +27,7 @@ export function limitCallers({ byKey, clock }: { byKey: RouteGate; clock: Clock 
 
   function takeOfPortal({ accountId, mode, customer }: PortalCustomer): { verdict: RateLimitVerdict; who: string } {
     const own = customers.take(`${accountId} ${mode} ${customer}`)
-    // What is beyond the limit of one customer does not count for all of them.
+    // A request over the limit of its customer does not count towards the limit of all customers.
     const all = own.allowed ? portals.take(accountId) : own
     return all.allowed
       ? { verdict: own, who: 'You have' }

@@ -56,7 +56,7 @@ export type Place = {
   token: string
   /** The path that is asked for: `/u/:token` or `/u/:token/preferences`. */
   at: 'link' | 'preferences'
-  /** What to say above the forms. */
+  /** The notice above the forms. Default: none. */
   notice?: { kind: 'saved' | 'fault'; text: string }
 }
 

@@ -41,7 +41,7 @@ import { createWebhookService, type WebhookServiceOptions } from '../webhooks/se
 import { selectWindows } from './rate-limit-windows.ts'
 import type { Services } from './routes/index.ts'
 
-/** What several services share, and the options of single services. */
+/** The dependencies that several services share, and the options of single services. */
 export type ServicesOptions = Shared & {
   usage: Pick<AccountUsageOptions, 'rateLimits'>
   operator: { accounts: AccountService; instance: Omit<InstanceOptions, 'clock'> }

@@ -14,7 +14,7 @@ export type Cookie = {
 export type Cookies = {
   /** The token of the session. */
   session: Cookie
-  /** What the browser carries while its user is at the identity provider. */
+  /** The state of a request to the identity provider, while the user is there. */
   pending: Cookie
 }
 

@@ -16,9 +16,9 @@ export type OpenContext = {
   formerToken: string | null
   /** Has the browser keep the token of a session. Null: has it forget the session. */
   setToken(token: string | null): void
-  /** What the request's browser carries from its request to the identity provider, not checked. Null: nothing. */
+  /** The state of a request to the identity provider from the browser's cookie, not checked. Null: there is none. */
   pending: string | null
-  /** Has the browser carry it. Null: has it forget it. */
+  /** Has the browser keep such a state. Null: has it forget the state. */
   setPending(pending: string | null): void
   /** Has the browser keep the token of a portal session. */
   setPortalToken(session: { id: string; token: string }): void

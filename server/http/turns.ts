@@ -12,7 +12,7 @@ export type TurnsOptions = {
   waiting?: number
   /** Milliseconds that a request waits. Default: 10 s. */
   patienceMs?: number
-  /** What is thrown when there is no turn. Default: that of emails that are sent again. */
+  /** The error for a request that gets no turn. Default: the one for emails that are sent again. */
   refusal?: DomainError
 }
 

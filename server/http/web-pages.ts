@@ -6,8 +6,8 @@ import { busyPage, goneMessagePage, ownLinkPage, textMessagePage, unknownPage } 
 import { refuseOtherMethods } from './methods.ts'
 
 /**
- * What the HTML of a message may do: show itself and images. In a sandbox it has an origin of its own, without scripts
- * and forms; its links open. So it can neither act as this service nor read what belongs to it.
+ * The Content Security Policy for the HTML of a message: it can show itself and images. In a sandbox it has an origin
+ * of its own, without scripts and forms; its links open. So it can neither act as this service nor read its data.
  *
  * Source: Content Security Policy Level 3, `sandbox`; HTML standard, sandboxing.
  */

@@ -1,7 +1,7 @@
 import type { Mode } from '../../contract/mode.ts'
 import { createSealer, idLength, packId, unpackId } from './mail-tokens.ts'
 
-/** What a link to confirm stands for: one person in one audience, at the address that the email went to. */
+/** The content of a confirmation token: one person in one audience, at the address that the email went to. */
 export type ConfirmationRef = {
   accountId: string
   audienceId: string

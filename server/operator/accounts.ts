@@ -10,7 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import { brokenRule } from '../shared/errors.ts'
 import type { Author, Scope } from '../shared/scope.ts'
 
-/** What the operator sees and changes of all accounts. Throws DomainErrors. */
+/** Operations on accounts for the operator of the service. Throws DomainErrors. */
 export type OperatorAccountService = {
   /** Newest first. */
   list(handle: Handle, query: AccountListQuery): Promise<Page<ListedAccount>>

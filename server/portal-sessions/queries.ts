@@ -84,14 +84,14 @@ export async function takeCode(
 
 export type FoundSessionRow = PortalSessionRow & {
   plan: string
-  /** What the key that made it may do. Null: no key made it, or the key is revoked or deleted. */
+  /** The permissions of the key that made it. Null: no key made it, or the key is revoked or deleted. */
   key_permissions: string[] | null
   key_expires_at: Date | null
-  /** What the user who made it is in the account. Null: no user made it, or they are no member any more. */
+  /** The role in the account of the user who made it. Null: no user made it, or they are no member any more. */
   role: Role | null
 }
 
-/** Returns the session with this hash, with the plan of its account and what its maker may do at present. */
+/** Returns the session with this hash, with the plan of its account and the present permissions of its maker. */
 export async function findSessionByHash(handle: Handle, tokenHash: Buffer): Promise<FoundSessionRow | undefined> {
   return handle
     .selectFrom('portal_sessions')

@@ -53,7 +53,7 @@ export type PortalCustomer = {
   customer: string
   /** The event types that the customer may choose. Null: all. */
   eventTypes: readonly EventTypeName[] | null
-  /** What the session may do: no more than its maker may at present. */
+  /** The permissions of the session: no more than its maker has at present. */
   permissions: readonly Permission[]
   access: PortalAccess
 }
@@ -68,7 +68,7 @@ export type PortalSessionService = {
     handle: Handle,
     scope: AuthoredScope,
     given: CreatePortalSession & {
-      /** What the maker may do. */
+      /** The permissions of the maker. */
       permissions: readonly string[]
     },
   ): Promise<PortalSessionWithUrl>

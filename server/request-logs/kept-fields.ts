@@ -1,5 +1,5 @@
 /**
- * What is kept of a field of a body.
+ * The rule for a field of a body: the part of its value that is kept.
  *
  * - `value`: identifiers, times, true, false, and words that the contract lists, such as event types.
  * - `address`: an email address, without the name beside it.
@@ -8,11 +8,11 @@
  * - `size`: type and size only.
  * - Fields: an object, or a list of objects, of which these fields are kept.
  *
- * A list has what is kept of each entry. Of a value of another form, only type and size are kept.
+ * In a list, the rule applies to each entry. Of a value of another form, only type and size are kept.
  */
 export type Keeping = 'value' | 'address' | 'domain' | 'origin' | 'size' | KeptFields
 
-/** By name, what is kept of each field. Fields that are not named here are counted. */
+/** The rules of fields, by name. Fields that are not named here are counted. */
 export type KeptFields = { readonly [name: string]: Keeping }
 
 const email: KeptFields = {
@@ -117,7 +117,7 @@ const campaign: KeptFields = {
   },
 }
 
-/** What is kept of the body of a failed request, by operation. Of an operation that is not here, nothing is. */
+/** The fields that are kept of the body of a failed request, by operation. Of other operations, nothing is kept. */
 export const keptFields: Readonly<Record<string, KeptFields>> = {
   createWebhook: webhook,
   updateWebhook: webhook,

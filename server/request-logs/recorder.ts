@@ -66,7 +66,7 @@ const maxTries = 10
 /** Milliseconds between two messages about requests that were dropped. */
 const messagePauseMs = 60_000
 
-/** What an account has in one mode. */
+/** Rows of an account in one mode that wait to be written, and how many of them are of refused requests. */
 type Share = { waiting: number; refused: number }
 
 export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder {

@@ -141,10 +141,10 @@ function keptQuery(query: string): string {
   return kept.join('&')
 }
 
-/** What is kept of the faults of an error: where, and the message if it cannot quote what was sent. */
+/** The kept part of a detail of an error: its path, and its message if that cannot quote the request. */
 export type KeptDetail = { path: string; message: string | null }
 
-/** Returns what is kept of the `details` of an error as JSON, or null when it has none. */
+/** Returns the kept part of the `details` of an error as JSON, or null when it has none. */
 export function reduceDetails({ details }: Pick<DomainError, 'details'>): string | null {
   if (details.length === 0) return null
   return JSON.stringify(details.slice(0, maxDetails).map(reduceDetail))

@@ -23,7 +23,7 @@ export type PoolTarget = Omit<SessionTarget, 'address'> & {
 
 export type PooledSession = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
 
-/** What a pool knows of one host. */
+/** The state of one host in a pool. */
 export type Host = {
   open: number
   /** Number of open connections with a session, in use or idle. */

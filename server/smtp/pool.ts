@@ -30,7 +30,7 @@ export type BorrowedSession = {
   release(result: { isReusable: boolean; congested: boolean }): void
 }
 
-/** What a caller wants a session for. `fresh`: only a new session. */
+/** A caller's requirements for a session. `fresh`: only a new session. */
 type Use = { lane: Lane; fresh: boolean }
 
 type QueuedSession = Use & {

@@ -38,7 +38,7 @@ export type LaterParts = {
   imports: ImportWorker | null
 }
 
-/** What the parts of the service share. */
+/** The dependencies that the parts of the service share. */
 export type Context = ReturnType<typeof createContext>
 
 /** Database connections of the workers. Each loop runs one statement at a time, and rarely all at once. */
@@ -63,7 +63,7 @@ export function createContext(foundation: Foundation, config: Config, options: A
     tokens: createMailTokens(key),
     confirmationTokens: createConfirmationTokens(key),
     isCaptured,
-    /** What the records of a sending domain are checked with. */
+    /** The dependencies of checks of the records of a sending domain. */
     domainChecks: { sender: { hostname, spfInclude }, dns: { servers }, isCaptured },
     later,
     /** Returns the URL of this service for others, without a slash at the end. Call it when the server listens. */

@@ -17,7 +17,7 @@ import type { Context } from './context.ts'
 
 export type Delivery = Awaited<ReturnType<typeof startDelivery>>
 
-/** What rooms delete behind the requests: what has expired, and what was deleted as a whole. */
+/** Background cleanups of the rooms: of expired data, and of the data of deleted objects. */
 const expiring = [
   deleteExpired,
   deleteEndedSessions,
@@ -70,7 +70,7 @@ export async function startDelivery(context: Context) {
   )
   const running = starting.move()
   return {
-    /** What attempts at webhooks are made with. */
+    /** The dependencies of attempts at webhooks. */
     attempts,
     background,
     outbox: background.outbox,

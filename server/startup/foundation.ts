@@ -27,7 +27,7 @@ export type FoundationOptions = {
   migrations?: Migrations
 }
 
-/** What all rooms need. */
+/** The dependencies of all rooms. */
 export type Foundation = Awaited<ReturnType<typeof startFoundation>>
 
 /**

@@ -1,6 +1,6 @@
 import { invisible } from '../message/subject-key.ts'
 
-/** What of a message is searched. */
+/** The searched fields of a message. */
 export type Searched = {
   id: string
   emailId: string | null

@@ -9,7 +9,7 @@ import { changePerson, lockPerson, type PeopleDependencies } from './people.ts'
 import { findModeOfEmail, type SubscriberRow } from './queries.ts'
 import { chooseTopics } from './topics.ts'
 
-/** What the holder of an unsubscribe link sees of the person it belongs to. */
+/** The data of a person that the holder of their unsubscribe link sees. */
 export type Preferences = {
   firstName: string | null
   lastName: string | null
@@ -18,7 +18,7 @@ export type Preferences = {
   topics: readonly { id: string; name: string; description: string | null; isSubscribed: boolean }[]
 }
 
-/** What the holder of an unsubscribe link changes. */
+/** A change by the holder of an unsubscribe link. */
 export type PreferencesChange = {
   firstName: string | null
   lastName: string | null
@@ -28,11 +28,11 @@ export type PreferencesChange = {
   wanted: ReadonlySet<string>
 }
 
-/** What the page of a link shows. `topic`: the name of the one that the link leaves. */
+/** The content of the page of a link. `topic`: the name of the topic that the link unsubscribes from. */
 export type ShownPreferences = { brand: Brand; topic: string | null; preferences: Preferences | null }
 
 /**
- * Returns what the page of a link shows. Returns null when the account is gone.
+ * Returns the content of the page of a link, or null when the account is gone.
  *
  * @param findBrand Returns the brand of an account, null when it is gone.
  */
@@ -92,7 +92,7 @@ export async function savePreferences(
     const mode = (await findModeOfEmail(trx, accountId, emailId)) ?? 'live'
     if (hasAddress(person, ref)) await changePerson(trx, dependencies, person, { patch: { firstName, lastName }, mode })
     const topics = await topicsOfPerson(trx, accountId, person.id)
-    // What stays as it is was not chosen: a default goes on being one.
+    // A topic that did not change is not stored as a choice: its default still applies.
     const choices = topics.flatMap((topic): TopicChoice[] => {
       const subscribed = wanted.has(topic.id)
       return shown.has(topic.id) && subscribed !== isSubscribed(topic) ? [{ topicId: topic.id, subscribed }] : []

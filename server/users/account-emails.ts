@@ -52,7 +52,7 @@ export type AccountEmail = {
   invitation: { accountName: string; role: string } | null
 }
 
-/** What became of an attempt. `later`: try again. `failed`: the address was refused for good. */
+/** The outcome of an attempt to send. `later`: try again. `failed`: the address was refused for good. */
 export type AttemptOutcome = 'sent' | 'later' | 'failed'
 
 /** A claimed email. */

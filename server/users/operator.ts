@@ -35,7 +35,7 @@ export type UserInfo = {
   memberships: { accountId: string; role: string }[]
 }
 
-/** What the operator of the service does with users. Throws `not_found` for an unknown address. */
+/** Operations on users for the operator of the service. Throws `not_found` for an unknown address. */
 export type UserOperatorService = {
   hasUsers(handle: Handle): Promise<boolean>
   list(handle: Handle): Promise<UserInfo[]>

@@ -22,7 +22,7 @@ import { hashOfRecoveryCode, newRecoveryCodes, newTotpSecret, totpUri } from './
 
 const issuer = 'Postern'
 
-/** What a user changes about themselves. Throws DomainErrors. */
+/** Changes by a user to their own name, password and second factor. Throws DomainErrors. */
 export type OwnUserService = {
   /**
    * Changes name or password. A new password ends all other sessions and gives this one a new token; without one,

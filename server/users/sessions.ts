@@ -42,7 +42,7 @@ const maxUserAgent = 300
 /** Where a request comes from. */
 export type Client = {
   ipAddress: string
-  /** What its failures are counted under: for IPv6 a whole network. */
+  /** The address under which its failures are counted. For IPv6 a whole /64 network. */
   network: string
   userAgent: string
 }
@@ -54,7 +54,7 @@ export type SignedIn = {
   sessionId: string
   /** Whether the user is an operator of the service. */
   isOperator: boolean
-  /** What the user is in the account that the request is about. Null: no member, or it is about none. */
+  /** The membership of the user in the account of the request. Null: no member, or the request is about no account. */
   membership: { accountId: string; plan: string; role: Role } | null
 }
 
@@ -163,7 +163,7 @@ type Starting = {
   at: Date
   /** The token that the browser sent. The session of the user with it ends: the browser forgets it. Default: none. */
   formerToken?: string | null
-  /** What proved who the user is, for the audit log. Default: the password, or a link. */
+  /** The method of authentication, for the audit log. Default: the password, or a link. */
   by?: 'passkey' | 'provider'
 }
 

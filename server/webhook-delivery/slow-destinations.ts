@@ -10,13 +10,13 @@ export type SlowDestination = {
   host: string
   /** When its oldest waiting delivery could have been sent. */
   dueSince: Date
-  /** What processes have told of it in the last half minute. Null: nothing. */
+  /** This and the next two: as processes reported in the last half minute. Null: no report. */
   inFlight: number | null
   maxInFlight: number | null
   waitsFor: FlowStatesTable['waits_for']
 }
 
-/** What processes told longer ago is left out. Seconds. */
+/** Older reports of processes are ignored. Seconds. */
 const toldWithinSeconds = 30
 
 /** Returns up to `limit` URLs of all accounts with deliveries that are due, the longest due first. */

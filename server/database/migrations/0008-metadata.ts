@@ -2,9 +2,9 @@ import { type Kysely, sql } from 'kysely'
 
 /**
  * Pairs of text that clients keep with emails and webhooks. A column with a constant default rewrites nothing.
- * What a list of emails is filtered by stands in a table of its own: an index of `emails`, a partial one too, would
- * read the whole table once with writers locked out. It also keeps the order of the list for each account, which an
- * inverted index of the column does not.
+ * The pairs that filter a list of emails are in a table of their own: building an index of `emails`, even a partial
+ * one, would read the whole table once with writers locked out. The new table also keeps the order of the list for each
+ * account, which an inverted index of the column does not.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql

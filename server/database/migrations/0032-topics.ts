@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What people may subscribe to or leave, what each person chose, and how the page for that looks. */
+/** Topics, the choice of each person about a topic, and the look of the page where people choose. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`

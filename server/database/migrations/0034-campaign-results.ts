@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What a campaign tells afterwards: unsubscribes, clicks by link, and its page on the web. */
+/** The results of a campaign: unsubscribes and clicks by link. Also its page on the web. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`

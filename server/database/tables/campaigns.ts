@@ -105,7 +105,7 @@ export type CampaignsTable = {
   unsubscribed_count: Generated<number>
   suppressed_count: Generated<number>
   canceled_count: Generated<number>
-  /** What it waits for while it is sending. Null: it goes on. */
+  /** The reason why it waits while it is sending. Null: it does not wait. */
   waiting_for: Generated<'local_time' | 'send_window' | 'ab_test' | null>
   /** Null: it goes on, or waits for people to choose a winner. */
   waiting_until: Generated<Date | null>

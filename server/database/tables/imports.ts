@@ -10,7 +10,7 @@ export type ImportColumn = { column: string; field: string }
 export type ImportedFile = {
   /** Its name in the ZIP, for people. */
   name: string
-  /** What all its rows are, unless a column says more. */
+  /** The kind of all its rows, unless a column says more. */
   readAs: 'contacts' | 'unsubscribe' | 'hard_bounce'
   delimiter: string
   encoding: string
@@ -36,7 +36,7 @@ export type ImportsTable = {
   emits_events: boolean
   delimiter: string
   encoding: string
-  /** What all rows of the file are, as its head says. Null: nothing special. */
+  /** The suppression of all rows of the file, according to its head. Null: the rows are contacts. */
   suppresses_as: 'unsubscribe' | 'hard_bounce' | null
   /** The columns of the file in order. Written as JSON text. */
   columns: ColumnType<ImportColumn[], string, string>

@@ -24,7 +24,7 @@ export type DoubleOptIn = {
   from: string
   /** Null: the usual one. */
   subject: string | null
-  /** What the email says before its button. Null: only the usual sentence. */
+  /** The text before the button of the email. Null: only the usual sentence. */
   text: string | null
 }
 

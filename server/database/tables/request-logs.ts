@@ -19,9 +19,9 @@ export type RequestLogsTable = {
   duration_ms: number
   error_code: ErrorCode | null
   ip_address: string | null
-  /** What is kept of the body of a request that failed: JSON. */
+  /** The kept part of the body of a failed request, as JSON. */
   request_body: string | null
-  /** What is kept of the faults that the error named: JSON. */
+  /** The kept part of the details of the error, as JSON. */
   error_details: string | null
 }
 

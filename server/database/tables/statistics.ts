@@ -42,7 +42,7 @@ type Figures<Count> = Record<
   answer_ms: string | null
 }
 
-/** What is counted and not rolled up yet. Never of the kinds `emails` and `webhooks`. */
+/** Counts that are not rolled up yet. Never of the kinds `emails` and `webhooks`. */
 export type StatisticsDeltasTable = Key & Figures<number> & { id: Generated<string>; hour: Date }
 
 /** Figures by hour, in UTC. */

@@ -25,7 +25,7 @@ export type TemplatesTable = {
   updated_at: Date
 }
 
-/** What was published. Rows are never updated. */
+/** Published versions of templates. Rows are never updated. */
 export type TemplateVersionsTable = {
   account_id: string
   template_id: string

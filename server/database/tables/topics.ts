@@ -1,4 +1,4 @@
-/** What people may subscribe to or leave. */
+/** Topics that people can subscribe to or unsubscribe from. */
 export type TopicsTable = {
   account_id: string
   id: string
@@ -22,7 +22,7 @@ export type AccountBrandsTable = {
   updated_at: Date
 }
 
-/** What a person chose about a topic. */
+/** The choice of a person about a topic. */
 export type TopicChoicesTable = {
   account_id: string
   subscriber_id: string

@@ -4,7 +4,7 @@ export type UserIdentitiesTable = {
   user_id: string
   issuer: string
   subject: string
-  /** What the provider called the user when they were linked. It proves nothing. */
+  /** The user's email address at the provider when they were linked. It proves nothing. Null: it gave none. */
   label: string | null
   created_at: Date
   last_used_at: Date | null

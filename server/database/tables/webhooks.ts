@@ -39,7 +39,7 @@ export type FlowStatesTable = {
   /** The limit of the flow. */
   max_in_flight: number
   in_flight: number
-  /** What its deliveries in that process wait for. Null: the process knows of none that wait. */
+  /** The reason why its deliveries in that process wait. Null: the process knows of none that wait. */
   waits_for: 'endpoint_limit' | 'account_share' | 'claim' | null
   updated_at: Date
 }

@@ -62,7 +62,7 @@ export type DashboardOptions = {
 
 const yearSeconds = 365 * 24 * 3600
 
-/** What is served of one build. */
+/** The handlers and files of one build. */
 type Served = {
   sendPage: RequestHandler
   sendPortal: RequestHandler

@@ -60,7 +60,7 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
     })),
     test: inTurnsOfRendering(
       endpoint(async ({ params, body }, { handle, scope, caller }) => {
-        // What is kept of the person stands in the message.
+        // The message contains the name, address and properties of the person.
         if (body.subscriberId !== undefined) authorize(caller, { permission: 'contacts:read', liveKeyOnly: false })
         return { status: 202, body: { emailIds: await campaigns.test(handle, scope, params.id, body) } }
       }),

@@ -16,7 +16,7 @@ type Expected = {
   isChallenge: (challenge: string) => boolean
 }
 
-/** What a new credential consists of. */
+/** The data of a verified new credential. */
 export type NewCredential = { credentialId: Buffer; publicKey: Buffer; counter: number; isSynced: boolean }
 
 /**
@@ -85,7 +85,7 @@ export async function verifyNewCredential(
   }
 }
 
-/** What a signature of a stored credential tells. */
+/** The data of a verified signature of a stored credential. */
 export type Assertion = { counter: number; isSynced: boolean }
 
 /**

@@ -9,11 +9,11 @@ export type ProviderSettings = {
   issuer: string
   clientId: string
   clientSecret: string
-  /** What users know it as. */
+  /** The name that users see. */
   name: string
 }
 
-/** What an answer of the provider is checked with. Secret until then. */
+/** The values that an answer of the provider is checked with. Secret until then. */
 export type Expected = { state: string; nonce: string; verifier: string }
 
 /** A person who signed in at the provider. */

@@ -6,15 +6,16 @@ import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { ValidChallenge } from '../passkeys/challenges.ts'
 import type { Expected } from './client.ts'
 
-/** What a browser that went to the provider carries, so that only its own answer is accepted. */
+/** The state that a browser keeps while its user is at the provider, so that only its own answer is accepted. */
 export type Pending = Expected & {
   /** Names it among those that were used. */
   used: ValidChallenge
 }
 
 /**
- * Seals what an answer of the provider is checked with into a cookie of the browser that asks. It writes no row, so a
- * flood of requests to sign in takes no space. The caller makes sure with `useChallenge` that each is used once.
+ * Seals the values that an answer of the provider is checked with into a cookie of the browser that asks. It writes no
+ * row, so a flood of requests to sign in takes no space. The caller makes sure with `useChallenge` that each is used
+ * once.
  */
 export type PendingRequests = {
   /** @param binding What it is for: another binding does not open it. */
