@@ -191,7 +191,9 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
       LEFT JOIN LATERAL (
         SELECT status, attempt_count, reason FROM email_recipients WHERE email_id = q.email_id AND position = 0 OFFSET 0
       ) AS e ON true
-      WHERE e.status IS NULL OR e.status NOT IN ('queued', 'sending') OR e.attempt_count > 1
+      -- A recipient that is queued may have been sent to before: by a process that died.
+      WHERE e.status IS NULL OR e.status NOT IN ('queued', 'sending')
+        OR e.attempt_count > CASE e.status WHEN 'sending' THEN 1 ELSE 0 END
     ), changed AS (
       UPDATE campaign_recipients r SET
         status = CASE o.status WHEN 'suppressed' THEN 'skipped' WHEN 'canceled' THEN 'canceled' ELSE 'handed_over' END,

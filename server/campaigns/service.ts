@@ -284,7 +284,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
           throw wrongState(id, status, 'deleted')
         }
         if (status === 'canceled' && (await hasWaitingEmails(trx, key))) {
-          const message = `The campaign "${id}" is canceled, but emails of it are still on their way: they would be sent if it was deleted. Delete it when GET /v1/emails?campaign=${id}&status=sending lists none.`
+          const message = `The campaign "${id}" is canceled, but emails of it are still on their way: they would be sent if it was deleted. Delete it when GET /v1/emails?campaign=${id} lists none with the status queued or sending.`
           throw new DomainError('campaign_state', message)
         }
         if (listedAt === null) await deleteCampaign(trx, key)

@@ -26,11 +26,12 @@ export function startCampaignSignals({ db, stopping, onError }: Options): Campai
     onError,
     async run() {
       if (joined.size === 0) return false
-      const looked = [...joined.values()].map(({ campaign }) => campaign)
-      for (const id of await selectStoppedCampaigns(db, looked)) {
-        joined.get(id)?.controller.abort()
+      const looked = new Map(joined)
+      const campaigns = [...looked.values()].map(({ campaign }) => campaign)
+      for (const id of await selectStoppedCampaigns(db, campaigns)) {
+        looked.get(id)?.controller.abort()
         // Emails that are begun after it was resumed have a signal of their own.
-        joined.delete(id)
+        if (joined.get(id) === looked.get(id)) joined.delete(id)
       }
       return false
     },

@@ -123,10 +123,10 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     turn.pass()
     planned.leave()
     const outcomes = await sending
-    return resultOf(planned, outcomes, waiting.aborted)
+    return resultOf(planned, outcomes, signals)
   }
 
-  function resultOf(planned: Planned, outcomes: readonly Outcome[], isGivenUp: boolean): SendResult {
+  function resultOf(planned: Planned, outcomes: readonly Outcome[], signals: SendSignals): SendResult {
     const { email, recipients } = planned
     const facts: RecipientFact[] = []
     const released: StartedRecipient[] = []
@@ -134,7 +134,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     for (const [index, recipient] of recipients.entries()) {
       const about = { emailId: email.id, position: recipient.position, at: clock.now() }
       const outcome = outcomes[index] ?? missingOutcome
-      if (isGivenUp && isUntried(outcome)) {
+      if (isReleased(outcome, signals)) {
         released.push(startedOf(email, recipient))
       } else if (outcome.kind === 'deferred' && outcome.unusable) {
         waiting.push(startedOf(email, recipient))
@@ -264,7 +264,9 @@ function startedOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipie
   return { emailId, position, attempt: attempts + 1 }
 }
 
-/** Returns whether no server has the message or has replied about the recipient. */
-function isUntried(outcome: Outcome): boolean {
-  return outcome.kind === 'deferred' && !outcome.unknown && (outcome.unusable || outcome.reply === null)
+/** Returns true for an outcome that is due to a signal: no server has the message or has replied about the recipient. */
+function isReleased(outcome: Outcome, { stopping, waiting }: SendSignals): boolean {
+  if (outcome.kind !== 'deferred' || outcome.unknown) return false
+  // Stopping breaks conversations off. The other signal leaves those that have begun alone: what they end with counts.
+  return stopping.aborted ? outcome.unusable || outcome.reply === null : waiting.aborted && outcome.unusable
 }

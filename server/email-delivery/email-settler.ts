@@ -72,11 +72,10 @@ export function startEmailSettler(options: EmailSettlerOptions): EmailSettler {
           batch.flatMap(({ facts }) => facts),
         )
         const released = batch.flatMap((one) => one.released)
-        await revertSending(trx, released)
         const waiting = batch.flatMap((one) => one.waiting ?? [])
         const [inPlace, others] = [waiting.filter(isInPlace), waiting.filter((one) => !isInPlace(one))]
         await revertSending(trx, recipientsOf(others))
-        await revertWaiting(trx, recipientsOf(inPlace), clock.now())
+        await revertWaiting(trx, [...released, ...recipientsOf(inPlace)], clock.now())
         await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now: clock.now() }))
       })
       onFinished(finished.map(({ claimed }) => claimed.emailId))

@@ -14,6 +14,8 @@ export async function lockUnbegun(trx: Trx, { accountId, emailIds }: CampaignEma
   const { rows } = await sql<Locked>`
     SELECT id, mode, left(subject, 400) AS subject FROM emails
     WHERE id = ANY(${emailIds}::text[]) AND account_id = ${accountId} AND status = 'queued'
+      -- A process may have died in an attempt: the server may have the message.
+      AND NOT EXISTS (SELECT FROM email_recipients r WHERE r.email_id = emails.id AND r.attempt_count > 0)
     ORDER BY id FOR UPDATE
   `.execute(trx)
   return rows

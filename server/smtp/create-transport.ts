@@ -119,8 +119,10 @@ export function createTransport(options: TransportOptions): Transport {
       const before = rests.of(destination)
       try {
         const outcomes = await route.send(destination, letter, signal)
-        // An abort by this service says nothing about the destination.
-        if (!(letter.waiting ?? signal).aborted) rests.note(destination, before, outcomes)
+        // An abort by this service says nothing about the destination, but what a server said before does.
+        const isAborted = (letter.waiting ?? signal).aborted
+        if (!isAborted || outcomes.some((one) => one.kind !== 'deferred' || one.reply !== null))
+          rests.note(destination, before, outcomes)
         return outcomes
       } finally {
         count(destination, letter.lane, -1)

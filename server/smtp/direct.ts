@@ -51,7 +51,9 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
     },
     async send(domain, letter, signal) {
       const all = (outcome: Outcome) => letter.recipients.map(() => outcome)
-      const destination = await unlessAborted(destinations.of(domain), signal, brokenOff).catch(unknownOf)
+      const destination = await unlessAborted(destinations.of(domain), letter.waiting ?? signal, brokenOff).catch(
+        unknownOf,
+      )
       if (destination.kind === 'none') return all(bounced(destination.bounceType, destination.reason))
       if (destination.kind === 'unknown') {
         return all({ ...deferred(destination.reason), unusable: destination.unusable })
@@ -77,7 +79,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
 /** Returns the destination to use when the lookup was aborted. */
 function unknownOf(error: unknown): Destination {
   if (!(error instanceof SmtpConnectionError)) throw error
-  return { kind: 'unknown', reason: error.message, unusable: false, mustVerify: false }
+  return { kind: 'unknown', reason: error.message, unusable: true, mustVerify: false }
 }
 
 /** Returns whether the host failed rather than refused: it does not have the message, and another host may take it. */

@@ -3,7 +3,7 @@ import { createEngine } from '../../server/campaigns/engine.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { planOf } from '../../server/email-delivery/conversation-plan.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
-import { lockDue, markSending } from '../../server/email-delivery/sending-queries.ts'
+import { lockDue, markSending, revertSending } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -99,6 +99,32 @@ test('an email that is to be tried again waits while its campaign is paused, and
   expect(await statusOf(id)).toBe('completed')
   expect(await counts()).toMatchObject({ recipients: 1, handedOver: 1, emails: { sent: 1 } })
 })
+
+test.each(['pause', 'cancel'] as const)(
+  '%s leaves an email that a server may have from an attempt that nobody ended',
+  async (how) => {
+    const id = await world.draft(await world.addAudience(1))
+    await world.start(id)
+    await world.run()
+    const { id: emailId } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
+    const place = { emailId, position: 0 }
+    const at = world.time.clock.now()
+    await inTransaction(world.db, async (trx) => {
+      // The process of the first attempt has died. The next one begins the second, and gives the email back.
+      await markSending(trx, { begun: [place], resent: [], at })
+      await markSending(trx, { begun: [place], resent: [], at })
+      await revertSending(trx, [{ ...place, attempt: 2 }])
+    })
+    await world.campaigns[how](world.db, world.live, id)
+    expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
+      recipients: 1,
+      handedOver: 1,
+      waiting: 0,
+      canceled: 0,
+    })
+    expect(await world.db.selectFrom('emails').select('id').execute()).toEqual([{ id: emailId }])
+  },
+)
 
 test('an email that is to be tried again is canceled with its campaign', async () => {
   const id = await world.draft(await world.addAudience(1))

@@ -118,6 +118,34 @@ test('an email that is sent singly overtakes all of a campaign that is not in a 
   expect(messagesTo('overtaken')).toHaveLength(people)
 })
 
+test('a retry that waits for a connection keeps its time when its campaign is paused', async () => {
+  const { id, release } = await holdOne('retried')
+  const { db } = service.database
+  // As if all that are not in hand had been refused for now an hour ago.
+  await sql`
+    UPDATE email_recipients SET status = 'deferred', attempt_count = 1, delayed_at = now(), next_attempt_at = now(),
+      first_attempt_at = now() - interval '1 hour' WHERE status = 'queued' AND address LIKE 'retried.%'
+  `.execute(db)
+  const second = Promise.withResolvers<undefined>()
+  let first = (await countOf('sending')) - inBulk
+  server.at('message', () => (first-- > 0 ? undefined : second.promise))
+  release()
+  const retries = () =>
+    sql<{ status: string; isTimed: boolean }>`
+    SELECT status, next_attempt_at IS NOT NULL AS "isTimed" FROM email_recipients
+    WHERE address LIKE 'retried.%' AND first_attempt_at < now() - interval '30 minutes'
+  `.execute(db)
+  const sending = async () => (await retries()).rows.filter(({ status }) => status === 'sending').length
+  await expect.poll(sending).toBeGreaterThan(inBulk)
+  await service.client.succeed(contract.campaigns.pause, { params: { id }, body: {} })
+  await expect.poll(sending).toBe(inBulk)
+  const { rows } = await retries()
+  expect(rows.filter(({ status, isTimed }) => status === 'deferred' && !isTimed)).toEqual([])
+  second.resolve(undefined)
+  await service.client.succeed(contract.campaigns.cancel, { params: { id }, body: {} })
+  await untilDone(id, 'sending')
+})
+
 test('of a canceled campaign only what is in a conversation is handed over, and the server is not said to be away', async () => {
   const { id, release } = await holdOne('cancel')
   await service.client.succeed(contract.campaigns.cancel, { params: { id }, body: {} })

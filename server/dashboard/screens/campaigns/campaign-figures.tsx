@@ -1,6 +1,6 @@
 import '../../styles/overview.css'
 import { Progress, Text } from '@mantine/core'
-import { useGet } from '../../api/hooks.ts'
+import { useGet, useReadAgain } from '../../api/hooks.ts'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { countOf, percentOf } from '../overview/format.ts'
@@ -15,16 +15,20 @@ import { chartStepsOf } from './chart-steps.ts'
 const pollMs = 3_000
 const lateMs = 30_000
 
+/** Read again when none is queued any more. */
+const recipients = ['GET /v1/campaigns/:id/recipients'] as const
+
 /** How far a campaign is, and what became of its emails. */
 export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
   const { data, error } = useGet(
     'GET /v1/campaigns/:id/statistics',
     { params: { id: campaign.id } },
     {
-      // Of a paused or canceled campaign, what is queued still leaves.
+      // Of a paused or canceled campaign, emails that are queued come back, and conversations end.
       pollMs: (figures) => (isMoving(campaign, Date.now()) || (figures?.queued ?? 0) > 0 ? pollMs : lateMs),
     },
   )
+  useReadAgain(data === undefined || data.queued === 0, recipients)
   if (data === undefined)
     return error === null ? <div className="figures-place" aria-busy="true" /> : <ErrorNotice error={error} />
   return (
