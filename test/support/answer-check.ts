@@ -64,7 +64,7 @@ ajv.addSchema({ $id: specUri, components: closed(publishedSpec.components) })
 
 const validators = new Map<Schema, ValidateFunction>()
 
-/** What is wrong with `value` by a schema of the document. A field the schema does not name is a fault too. */
+/** Returns the faults of `value` by a schema of the document. A field the schema does not name is a fault too. */
 export function faultsBySchema(schema: Schema, value: unknown): string[] {
   let validate = validators.get(schema)
   if (validate === undefined) {

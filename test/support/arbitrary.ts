@@ -6,7 +6,7 @@ import { dereference, type Schema } from './published-spec.ts'
 
 /** Lengths above this are generated only as the longest that is allowed. */
 const usualLength = 40
-/** What may be longer than this is never generated at its longest: test/fault/hostile-bodies.test.ts does. */
+/** Strings that may be longer than this are never generated at full length: test/fault/hostile-bodies.test.ts does. */
 const greatestLength = 10_000
 
 /** How many unions that hold themselves may stand in one another: a group of conditions within a group. */

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import type { AddPasskey, NewPasskeyOptions, PasskeyChallenge, SignInWithPasskey } from '../../contract/passkeys.ts'
 
-/** What an authenticator or its browser does otherwise than it should. */
+/** The deviations of an authenticator or its browser from correct behaviour. */
 export type Deviation = {
   /** The origin of the page. */
   origin?: string

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What `tls/make.sh` makes: for hook.test, mx.receiver.test, mta-sts.receiver.test and 127.0.0.1, but for what its name says. */
+/**
+ * A certificate that `tls/make.sh` makes. It is for hook.test, mx.receiver.test, mta-sts.receiver.test and 127.0.0.1,
+ * except as its name says.
+ */
 export type CertificateName = 'valid' | 'expired' | 'other-name' | 'self-signed'
 
 /** A certificate with its key, as a server takes it. */

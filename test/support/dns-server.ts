@@ -18,10 +18,10 @@ export type DnsServer = AsyncDisposable & {
   address: string
   /** Resolves names as the service does, but here. */
   resolve: Resolve
-  /** What was asked so far. */
+  /** The queries so far. */
   queries: readonly DnsQuery[]
   /**
-   * What is answered for a name: the first answer to the first query of each type, and so on; the last
+   * Sets the answers for a name: the first answer is for the first query of each type, and so on; the last
    * one stays. A name that was never set does not exist. A CNAME is followed.
    */
   set(name: string, ...answers: DnsAnswer[]): void
@@ -36,7 +36,7 @@ export async function startDnsServer({ port = 0 }: { port?: number } = {}): Prom
   const queries: DnsQuery[] = []
   const socket = createSocket('udp4')
 
-  /** What is said of a name by now. */
+  /** Returns the answer for a name after `asked` queries. */
   function answerTo(name: string, asked: number): DnsAnswer | undefined {
     const answers = zone.get(name)
     return answers?.[Math.min(asked, answers.length - 1)]

@@ -9,9 +9,9 @@ import { insertCapturedMessage, insertInboundMessage, messageWithFile } from './
 
 export type PathParameters = Record<string, string>
 
-/** What each operation needs to be called: objects that are there, and a body. */
+/** The fixtures for a call of each operation: existing objects, and a body. */
 export type Fixtures = {
-  /** Makes what the path of the operation names, new each time. */
+  /** Makes the objects that the path of the operation names, new each time. */
   parametersFor(operation: Operation): Promise<PathParameters>
   /** The example of the published spec, with an address nobody has yet. Undefined: takes no body. */
   bodyFor(operation: Operation): unknown
@@ -269,7 +269,7 @@ const takesAudience = ['createCampaign', 'createSegment', 'previewSegment']
 /** An A/B test whose winner is chosen by hand. */
 export const testedByHand = { share: 50, winnerBy: 'manual' as const, variants: [{ name: 'A' }, { name: 'B' }] }
 
-/** What a campaign with such a test is before an operation, if it is not a draft. */
+/** The state of a campaign with this A/B test before an operation, if it is not a draft. */
 export const campaignBefore: Readonly<Record<string, { status: CampaignStatus; ab_tested_at?: Date }>> = {
   pause: { status: 'sending' },
   resume: { status: 'paused' },

@@ -19,9 +19,9 @@ declare module 'vitest' {
     databaseServer: string
     /** The name of a database with the whole schema, to be cloned. */
     templateDatabase: string
-    /** What follows the name of the template where it is cloned. */
+    /** The clause after the name of the template in `CREATE DATABASE`. May be empty. */
     cloneStrategy: string
-    /** What the names of this run's databases begin with. */
+    /** The prefix of the names of this run's databases. */
     databasePrefix: string
     /** The folder of this run, which is deleted after it. */
     runDirectory: string

@@ -6,7 +6,7 @@ import type { TestService } from './service.ts'
 type Options = {
   /** An audience of somebody who is suppressed. */
   audienceId: string
-  /** What is written into every field. */
+  /** The text for every field. */
   script: string
   mildHtml: string
   hostileHtml: string

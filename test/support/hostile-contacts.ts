@@ -4,7 +4,7 @@ import type { TestService } from './service.ts'
 
 type Options = {
   audienceId: string
-  /** What is written into every field. */
+  /** The text for every field. */
   script: string
 }
 

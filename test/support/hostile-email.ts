@@ -3,7 +3,7 @@ export const script = `<img src=x onerror="document.title='owned'"><script>docum
 
 export const mildHtml = '<p style="color: red">Hello</p>'
 
-/** What must neither run nor load anything in the preview of an email. */
+/** HTML that must neither run nor load anything in the preview of an email. */
 export const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.document.title='owned'">${script}
   <style>@import 'https://tracker.example/a.css'; p { background: url(https://tracker.example/b.png) } h2 { color: rgb(7, 8, 9) }</style><h2>Shop</h2>
   <link rel="stylesheet" href="https://tracker.example/c.css"><base href="https://tracker.example/">

@@ -105,7 +105,7 @@ export async function beginLink(person: Person): Promise<Begun> {
   return begunIn(await person.send('POST', '/v1/user/identities/options', { json: { password: goodPassword } }))
 }
 
-/** What the provider added to the address that it leads back to. */
+/** Returns the query parameters that the provider added to the redirect URL. */
 export function answerIn(url: URL): Record<string, string> {
   return Object.fromEntries(url.searchParams)
 }

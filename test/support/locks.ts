@@ -29,7 +29,7 @@ export async function untilSessionsWait(db: Db, count: number, text = ''): Promi
   }
 }
 
-/** What each client of the database of `db` does, in words. */
+/** Describes the activity of each client of the database of `db`. */
 export async function describeSessions(db: Db): Promise<string[]> {
   const { rows } = await sql<{ what: string }>`
     SELECT format('%s (%s, waits for %s: %s)', application_name, state, coalesce(wait_event_type, 'nothing'),

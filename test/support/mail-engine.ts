@@ -32,7 +32,7 @@ const ed25519 = generateKeyPairSync('ed25519')
 
 export type Received = { mailFrom: string; recipients: string[]; message: string }
 
-/** What the mail server of a test answers; by default it takes everything. Throw `smtpReply` to refuse. */
+/** The replies of the mail server of a test. Default: it accepts everything. Throw `smtpReply` to refuse. */
 export type MailServerRules = {
   onRecipient?: (address: string) => Promise<void> | void
   /** Called when the whole message is there. */
@@ -91,7 +91,7 @@ export type MailEngine = AsyncDisposable & {
   tokens: MailTokens
   accountId: string
   domainId: string
-  /** What the worker told of recipients, in order. */
+  /** The facts about recipients that the worker has reported, in order. */
   facts: RecipientFact[]
   /** How many recipients were said to be sent to again. */
   readonly resent: number
@@ -250,7 +250,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
         const seen = await stateOf(db, emailId)
         if (enough(seen)) return seen
         if (performance.now() > deadline) throw new Error(`the email stays at ${JSON.stringify(seen)}`)
-        // What was sent is written down within milliseconds; the database is asked until it is.
+        // The worker records the result within milliseconds; the database is polled until then.
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
     },

@@ -11,7 +11,7 @@ import type {
 } from 'openapi3-ts/oas31'
 
 /*
- * What the committed spec promises, read as a client reads it: nothing here comes from the contract.
+ * The committed spec, read as a client reads it: nothing here comes from the contract.
  */
 
 export type Schema = SchemaObject | ReferenceObject
@@ -47,7 +47,7 @@ export type Operation = {
   answers: ReadonlyMap<number, DeclaredAnswer>
 }
 
-/** What the format of our own is at least: what more it is, the server's tests say. */
+/** The minimum that our own format for mailboxes requires. The tests of the server check the rest. */
 export const mailboxFormat = /^.+@.+$/su
 
 /** Formats of our own for private keys in PEM. */
@@ -58,7 +58,7 @@ const file = new URL('../../openapi/openapi.json', import.meta.url)
 /** The committed document. */
 export const publishedSpec: OpenAPIObject = JSON.parse(readFileSync(file, 'utf8'))
 
-/** What `value` is, or what it refers to. */
+/** Returns `value`, or the object that it refers to. */
 export function dereference<T extends object>(value: T | ReferenceObject): T {
   if (!('$ref' in value)) return value
   const keys = value.$ref.replace('#/', '').split('/')

@@ -16,11 +16,11 @@ export type Screen = {
   /** Whether other screens lead there, and the navigation does not. Default: no list is such a screen. */
   isApart?: boolean
   buttons: Button[]
-  /** What the screen and its buttons call. */
+  /** The operations that the screen and its buttons call. */
   calls: Call[]
 }
 
-/** What a call works on. There is no such object, so that a call that is allowed changes nothing. */
+/** The id in the path of a call. There is no such object, so a call that is allowed changes nothing. */
 export const none = 'none'
 
 /** Ids of what the detail screens show. */

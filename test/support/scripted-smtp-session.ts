@@ -17,8 +17,8 @@ export type SmtpStage =
   | 'quit'
 
 /**
- * What the server does: replies (lines apart by `\n`, sent as they are), and then may close the connection,
- * reset it, or say nothing any more.
+ * The reaction of the server. It sends the reply (lines separated by `\n`, sent as they are). Then it may close the
+ * connection, reset it, or stay silent.
  */
 export type SmtpReaction = string | { reply?: string; next: 'drop' | 'reset' | 'silence' }
 
@@ -44,11 +44,11 @@ export type ScriptedMessage = {
   user: string | null
 }
 
-/** What all sessions of a server share. */
+/** The settings and callbacks that all sessions of a server share. */
 export type SmtpScene = {
   extensions: readonly string[]
   tls: CertificateName | 'broken' | undefined
-  /** What is to be done; undefined: the usual. */
+  /** Returns the reaction. Undefined: the default. */
   reactionTo(stage: SmtpStage, situation: SmtpSituation): Promise<SmtpReaction | undefined>
   noteCommand(connection: number, line: string): void
   noteMessage(message: ScriptedMessage): void

@@ -14,8 +14,8 @@ import {
 import { SmtpWire } from './smtp-wire.ts'
 
 /**
- * What the server does at a stage, told how often any connection was there before. Undefined: the usual,
- * which is to take everything. A promise: when the test says.
+ * Returns the reaction of the server at a stage. `count`: how often any connection was there before. Undefined: the
+ * default, which is to accept everything. A promise: the server reacts when the test resolves it.
  */
 export type SmtpScript = (
   situation: SmtpSituation & { count: number },
@@ -32,7 +32,7 @@ export type ScriptedSmtp = AsyncDisposable & {
   /** Connections that are open, and the most there were at once. */
   readonly open: number
   readonly mostOpen: number
-  /** What it does at a stage from now on. */
+  /** Sets the reaction at a stage from now on. */
   at(stage: SmtpStage, script: SmtpScript | SmtpReaction): void
   /** Resolves when it has been at a stage so many times in all. Default: once. Rejects after `patienceMs`. */
   reached(stage: SmtpStage, times?: number): Promise<void>
@@ -44,7 +44,7 @@ export type ScriptedSmtp = AsyncDisposable & {
 }
 
 export type ScriptedSmtpOptions = {
-  /** What it offers in answer to EHLO, beside STARTTLS. Default: what large servers do. */
+  /** The extensions in the reply to EHLO, besides STARTTLS. Default: those of large servers. */
   extensions?: readonly string[]
   /** Offers STARTTLS with this certificate; `broken`: says yes and speaks no TLS. Default: not offered. */
   tls?: CertificateName | 'broken'

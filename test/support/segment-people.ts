@@ -23,7 +23,7 @@ export type SegmentPerson = {
   /** As stored: anything may have been left of a property that was deleted. */
   properties: Readonly<Record<string, unknown>>
   emails: readonly SegmentEmail[]
-  /** What the person chose, by the id of the topic. Default: nothing. */
+  /** The choices of the person, by the id of the topic. Default: none. */
   choices?: Readonly<Record<string, boolean>>
 }
 
@@ -32,7 +32,7 @@ export type SegmentEmail = { mode: Mode; campaignId: string | null } & Readonly<
 
 export type PropertyTypes = ReadonlyMap<string, PropertyType>
 
-/** What there is beside people. Default: no topics. */
+/** The data that a condition needs besides the person. Default: no topics. */
 type Context = { at: Date; types: PropertyTypes; topics?: ReadonlyMap<string, TopicDefault> }
 
 const dayMs = 86_400_000

@@ -34,7 +34,7 @@ export type TestService = AsyncDisposable & {
   keys: TestKeys
   /** Calls it with the live key. */
   client: TestClient
-  /** What it has logged at the levels `warn` and above, one JSON object each. */
+  /** The lines that it has logged at the levels `warn` and above, one JSON object each. */
   logged: readonly string[]
   /** Stops everything. Throws when the service has logged an error that was not expected. */
   stop(): Promise<void>
@@ -77,7 +77,7 @@ export type TestServiceOptions = {
   heartbeatMs?: number
   makeDkimKeys?: MakeDkimKeys
   webhookChanges?: WebhookChanges
-  /** What this version knows. Default: all there are. */
+  /** The migrations that this version knows. Default: all there are. */
   migrations?: Migrations
   /** Default: 5. */
   shutdownTimeoutSeconds?: number
@@ -86,7 +86,7 @@ export type TestServiceOptions = {
 const bodyLimit = 65_536
 /** Seldom enough that a worker without work costs little, and often enough for what nothing wakes it for. */
 const pollIntervalMs = 200
-/** What the secrets of every test service are encrypted with. */
+/** The key that encrypts the secrets of every test service. */
 export const encryptionKey = Buffer.alloc(32, 7)
 
 /** A running service on a database of its own, with accounts and keys. */

@@ -47,7 +47,7 @@ export class SmtpWire {
   }
 
   drop(): void {
-    // What was written still goes out; what comes in is not read any more.
+    // Written bytes are still sent; incoming ones are not read any more.
     this.#socket.destroySoon()
   }
 
@@ -79,7 +79,7 @@ export class SmtpWire {
     }
   }
 
-  /** What comes before `end`, which is taken too. `keep`: how much of the end stays to be read. */
+  /** Returns the bytes before `end`, and takes `end` too. `keep`: how many bytes of `end` stay to be read. */
   async #until(end: string, keep = 0): Promise<Buffer | null> {
     for (;;) {
       const at = this.#bytes.indexOf(end)

@@ -7,7 +7,7 @@ import { createStatisticsService } from '../../server/statistics/service.ts'
 
 const found = async () => undefined
 
-/** What the API tells of statistics, where every domain and webhook is there. */
+/** Returns the statistics of the API. Every domain and webhook counts as existing. */
 export function statisticsOf(
   db: Db,
   clock: Clock,
@@ -24,8 +24,8 @@ export function statisticsOf(
 }
 
 /**
- * What statistics say otherwise than attempts, deliveries and events, in words: nothing, when each is counted once, in
- * the webhook's figures as in those of the account, by hour as by day. One statement, one moment.
+ * Describes where the statistics differ from attempts, deliveries and events. Returns an empty list when each is
+ * counted once, in the figures of the webhook and of the account, by hour and by day. Reads all in one statement.
  */
 export async function miscounted(db: Db): Promise<string[]> {
   const { rows } = await sql<{ what: string; counted: number; there: number }>`

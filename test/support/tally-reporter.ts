@@ -22,7 +22,7 @@ function tallyOf(modules: readonly TestModule[]): { passed: number; failed: numb
     const states = [...module.children.allTests()].map((test) => test.result().state)
     const failed = states.filter((state) => state === 'failed').length
     tally.passed += states.filter((state) => state === 'passed').length
-    // What did not run because something before it failed is as good as skipped.
+    // Tests that did not run because something before them failed count as skipped.
     tally.skipped += states.filter((state) => state === 'skipped' || state === 'pending').length
     tally.failed += failed === 0 && module.state() === 'failed' ? 1 : failed
   }

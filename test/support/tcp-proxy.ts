@@ -10,7 +10,7 @@ export type TcpProxy = AsyncDisposable & {
   mend(): Promise<void>
   /** Takes connections and what is sent, and passes nothing on any more: the server seems to hang. */
   stall(): void
-  /** What each client sent first: up to 64 KiB and a piece, as Latin-1. */
+  /** The first bytes from each client: up to 64 KiB and one chunk, as Latin-1. */
   sent: readonly string[]
 }
 

@@ -12,7 +12,7 @@ export type ZippedFile = {
   hasDescriptor?: boolean
   /** Sizes and places stand in a field of ZIP64. */
   isZip64?: boolean
-  /** What the directory says, instead of what is so. */
+  /** False values that the ZIP states, in place of the true ones. */
   says?: Partial<Record<'size' | 'compressedSize' | 'crc32', number>>
   /** Place of another file whose bytes are those of this one too. */
   sharesWith?: number

@@ -27,7 +27,7 @@ export const signer: DkimSigner = {
   ],
 }
 
-/** What DNS would answer. Source: RFC 6376 §3.6.1, RFC 8463 §4. */
+/** The DNS records of the DKIM keys, by name. Source: RFC 6376 §3.6.1, RFC 8463 §4. */
 const records: Record<string, string> = {
   'r1._domainkey.example.com': `v=DKIM1; k=rsa; p=${spki(rsa).toString('base64')}`,
   // The last 32 bytes are the key itself.
@@ -38,7 +38,7 @@ function spki(key: KeyObject): Buffer {
   return createPublicKey(key).export({ type: 'spki', format: 'der' })
 }
 
-/** What an independent verifier says of each signature of a message. */
+/** Returns the result of an independent verifier for each signature of a message. */
 export async function verified(message: Buffer): Promise<{ selector: string; result: string }[]> {
   const { results } = await dkimVerify(message, {
     strict: true,
