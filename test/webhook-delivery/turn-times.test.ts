@@ -6,8 +6,8 @@ import { startEngine } from '../support/engine.ts'
 import { dueFlows } from '../support/flows.ts'
 
 /*
- * What a settlement keeps of when an attempt was due and claimed. The clocks of the process and of the database are moved
- * together, and stand still in between.
+ * The times at which an attempt was due and claimed, as a settlement stores them. The clocks of the process and of the
+ * database are moved together, and stand still in between.
  */
 
 const seconds = (from: Date, to: Date | null | undefined) => to && (to.getTime() - from.getTime()) / 1_000

@@ -39,7 +39,7 @@ afterEach(async () => {
   await moved.stop()
 })
 
-/** What an attempt knows that was claimed by now, before a webhook first changes. */
+/** Returns the read of an attempt claimed now: version 1, that of a webhook that has never changed. */
 const asMade = () => ({ version: 1, readAt: nextSequence() })
 
 const isHearing = (id: string) => engine.webhookChanges.mayBegin(id, asMade(), false)
@@ -132,7 +132,7 @@ describe('what is known of changes', () => {
     now.mockReturnValue(60_001)
     expect(changes.mayBegin('wh_1', read, false)).toBe(false)
     expect(changes.mayBegin('wh_1', read, true)).toBe(true)
-    // What was read before may have been changed meanwhile.
+    // The webhook may have changed after the earlier read.
     changes.hear(60_001)
     expect(changes.mayBegin('wh_1', read, false)).toBe(false)
     expect(changes.mayBegin('wh_1', asMade(), false)).toBe(true)

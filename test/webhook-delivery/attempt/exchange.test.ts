@@ -157,7 +157,7 @@ test.each([
     })
     expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body })
     await receiver.disconnected(1)
-    // What was under way in the buffers of both sides when the connection was dropped.
+    // At most the bytes in the buffers of both sides when the connection was dropped.
     expect(written).toBeLessThan(32 * 1024 * 1024)
   },
 )

@@ -91,7 +91,7 @@ test('the limit of a flow shrinks at most once a round trip', () => {
       let smallerAt = 0
       play(list, ({ state, ended }) => {
         if (state.limit < last.limit) {
-          // What made it smaller had begun since it became smaller.
+          // The request that reduced the limit had begun after the previous reduction.
           expect(ended).toBeGreaterThanOrEqual(smallerAt)
           smallerAt = state.begun
         }

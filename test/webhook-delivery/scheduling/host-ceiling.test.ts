@@ -72,7 +72,7 @@ test('the ceiling of a host leaves a part to the flows whose endpoints answer, a
   const ofAnswered = started.filter(({ flow }) => flow === answered.flow)
   expect(ofAnswered).toHaveLength(settings.hostMax - unansweredMax)
   expect(scheduler.next()).toBeNull()
-  // What is over makes room for the others of its own part.
+  // A request that is over makes room for the others of its own part.
   scheduler.free(ofAnswered[0] as Request)
   expect(scheduler.next()?.flow).toBe(answered.flow)
   scheduler.free(started.find(({ flow }) => flow === hanging.flow) as Request)

@@ -11,8 +11,8 @@ import type {
 } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
 
 /*
- * What a process takes in hand: deliveries that wait here, and not in the queue, because they are likely to start
- * within a quarter of a second.
+ * Deliveries that a process takes in hand: they wait in the process, and not in the queue, because they are likely to
+ * start within a quarter of a second.
  */
 
 const name: FlowName = { flow: 'a/1', account: 'a', host: 'h' }

@@ -254,7 +254,7 @@ test('an intake takes an event at once where all of its deliveries have room, an
   const few = eventOf(flow, other)
   expect(intakes.takeNow(few)).toBe(true)
   expect(take).toHaveBeenCalledWith([few])
-  // What is taken counts itself: nothing is reserved any more.
+  // Deliveries that were taken count themselves: nothing is reserved any more.
   expect(scheduler.mayTakeInHand(flow)).toBe(initialLimit)
   scheduler.takeInHand(flow, initialLimit)
   expect(intakes.takeNow(eventOf(other, flow))).toBe(false)

@@ -67,7 +67,7 @@ type Limits = Map<string, FlowLimit | undefined>
 /** Counts on its own what is held, and compares at each start. */
 function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
   const scheduler = createScheduler(settings)
-  /** What the limits are by the rules alone, told only of their own flows. */
+  /** The expected limits by the rules alone, each from the requests of its own flow. */
   const expected: Limits = new Map()
   const max = settings.flowMax
   const known = new Set<Known>()

@@ -61,7 +61,7 @@ function createModel(maxWebhooks: number) {
       else if (kind === 'begin') begin(reads[pick % reads.length], isFresh)
       else hear(kind === 'hear')
     },
-    /** What is read now, by a process that hears. */
+    /** Returns whether an attempt may begin with a version read now, by a process that receives notifications. */
     mayBeginAnew(webhook: number): boolean {
       now += 1
       versions.hear(true, now)

@@ -33,7 +33,7 @@ const kinds = {
   queueing: works(4, 30),
 } satisfies Record<string, Behaviour>
 
-/** What those do whose deliveries are looked at: nothing stands in their way but others. */
+/** The number of accounts whose waits are measured. Their endpoints are fast: only other accounts can delay them. */
 const calmAccounts = 20
 const loadMs = 20_000
 
@@ -127,12 +127,12 @@ test('a world of many accounts keeps every rule at every moment, loses nothing a
       world.time.runUntil(loadMs + 45_000)
       expect(world.broken).toEqual([])
       const waits = calmWaits(world)
-      // What a killed process had in hand comes when its claims have lapsed, or when another looks.
+      // Deliveries in the hand of a killed process begin when its claims have lapsed, or when another process polls.
       const isUndisturbed = plan.restartsAt.length === 0 && plan.deafAt.length === 0
       expect(quantile(waits, 1)).toBeLessThanOrEqual(isUndisturbed ? 60 : 25_000)
       expect(quantile(waits, 0.95)).toBeLessThanOrEqual(500)
       expect(world.longestReservation).toBeLessThanOrEqual(1_020)
-      // What is neither over nor in the hand of a process is in the queue, once.
+      // A delivery that is neither over nor in the hand of a process is in the queue, once.
       const inQueue = world.deliveries.filter(({ state }) => state === 'queued').length
       expect(world.backlog.size()).toBe(inQueue)
       const calm = world.deliveries.filter(({ webhook }) => webhook.account.startsWith('calm-'))

@@ -11,7 +11,7 @@ export type Delivery = {
   begunAt: number[]
 }
 
-/** What stands in PostgreSQL: the deliveries that wait, by flow and in the order in which they are due. */
+/** The simulated queue of PostgreSQL: the deliveries that wait, by flow and in the order in which they are due. */
 export type Backlog = {
   put(flow: string, delivery: Delivery, dueAt: number): void
   /** Takes up to `limit` of a flow that are due. */

@@ -19,10 +19,10 @@ const settleMs = 12
 /** How a process looks for flows that it was not told of: so many of them so often. */
 const [walkEveryMs, walkSize] = [100, 100]
 const retryMs = 60_000
-/** What is in hand for longer is handed back. */
+/** The maximum time in hand. Older deliveries are put back into the queue. */
 const handAgeMs = 1_000
 
-/** What was read of a webhook with a claim. */
+/** The state of a webhook, as it was read with a claim. */
 type Read = { webhook: Webhook; url: string; version: number; at: number }
 
 type Reserved = { request: Request; at: number }
@@ -41,7 +41,7 @@ export type Process = {
   kill(): void
 }
 
-/** What a process shares with the others, and what it can ask of the world. */
+/** The state that a process shares with the others, and the functions of the world that it can call. */
 export type Surroundings = {
   time: Time
   backlog: Backlog
@@ -149,7 +149,7 @@ export function createProcess(world: Surroundings, settings: SchedulerSettings, 
     })
   }
 
-  /** What was read of a webhook some time ago, or is read now where that may be too old. */
+  /** Returns the earlier read of a webhook, or a new one where the earlier may be too old. */
   function fresh({ delivery, read }: InHand): Read {
     return mayBegin(read, false) ? read : readNow(delivery)
   }

@@ -15,7 +15,7 @@ const toldAfterMs = 5
 export type World = Surroundings & {
   readonly processes: readonly Process[]
   readonly deliveries: readonly Delivery[]
-  /** What did not hold, at most ten of them. */
+  /** Descriptions of the rules that did not hold, at most ten. */
   readonly broken: readonly string[]
   /** Milliseconds between a reservation and the beginning of its request: the longest. */
   readonly longestReservation: number
