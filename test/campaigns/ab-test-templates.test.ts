@@ -159,7 +159,7 @@ test('what is wrong with the template of a variant is told when it is written, s
   await expect(draft({ templateId, content: { text: 'B' } })).rejects.toMatchObject(
     refused('rule_violation', { path: place, message: 'must not be given beside content' }),
   )
-  // What has not the form of the field comes before what a rule forbids.
+  // Fields of the wrong form are reported before violations of a rule.
   const both = { templateId, content: { html: 'B', mjml: '<mjml></mjml>' } }
   await expect(draft(both, { from: 'nobody', content: { html: 'A', mjml: '<mjml></mjml>' } })).rejects.toMatchObject({
     code: 'validation_error',

@@ -117,7 +117,7 @@ test('a test whose winner is chosen by opens is sent to its share, waits its hou
     { type: 'campaign.sent', recipients: { total: people } },
     { type: 'campaign.completed', recipients: { total: people, sent: people, failed: 0, deferred: 0, skipped: 0 } },
   ])
-  // What the rest does is not the test's.
+  // Opens by the rest of the recipients do not count for the A/B test.
   await visit('opened', of(sent, null))
   expect((await statistics(id)).variants).toEqual(counted.variants)
   const { data } = await world.campaigns.recipients(world.db, world.live, id, { limit: 100 })

@@ -22,7 +22,7 @@ const topics = () => createTopicService({ clock: world.time.clock, guardUsed: gu
 type Needed = {
   id: string
   audience: string
-  /** What a campaign says that needs it. */
+  /** The fields of a campaign that needs it. */
   fields: Partial<CreateCampaign>
   delete: (handle: Handle, scope?: CampaignWorld['live']) => Promise<void>
 }

@@ -31,7 +31,7 @@ type Table = (typeof tables)[number]
 /** A claim of a worker is not part of a step. */
 const ofRow = (row: string) => sql.raw(`to_jsonb(${row}) - 'due_at'`)
 
-/** What stands in the tables, as another connection sees it. */
+/** Returns the rows of the tables, as another connection sees them. */
 async function standing(): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {}
   for (const table of tables) {
@@ -118,7 +118,7 @@ test.each(steps)(
     }
     await step()
     const stands = await standing()
-    // What it writes is what it was tried with: a table that is forgotten here is found.
+    // The step changes exactly the tables in `writes`: a table that is forgotten there is found.
     expect(tables.filter((table) => JSON.stringify(stands[table]) !== JSON.stringify(stood[table])).toSorted()).toEqual(
       writes.toSorted(),
     )

@@ -58,7 +58,7 @@ test('pausing and resuming while a batch is rendered loses nobody, also not the 
   expect(await statusOf(id)).toBe('completed')
 })
 
-/** What mail servers said of the only email: to try again later, or that they have it. */
+/** Records a reply of a mail server to the only email: to try again later, or that it is accepted. */
 async function told(kind: 'deferred' | 'accepted'): Promise<void> {
   const { id } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
   const place = { emailId: id, position: 0, at: world.time.clock.now(), host: 'mx.example.org' }
@@ -73,7 +73,7 @@ async function told(kind: 'deferred' | 'accepted'): Promise<void> {
   await recordFacts(world.db, { outbox: world.outbox }, [fact])
 }
 
-/** What a worker would do about the only email. */
+/** Returns the plan of a worker for the only email. */
 async function planned() {
   const { id } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
   const [email] = await inTransaction(world.db, (trx) => lockDue(trx, [id]))

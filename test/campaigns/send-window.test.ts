@@ -24,7 +24,7 @@ const times = fc
   .integer({ min: Date.UTC(2026, 0, 1) / minuteMs, max: Date.UTC(2028, 0, 1) / minuteMs })
   .map((minutes) => minutes * minuteMs)
 
-/** What the clock on the wall says, where nobody changes it. */
+/** Returns whether a window is open by the local time. Correct only where no clock change is near. */
 function isOpenByClock({ from, to, timezone, days }: SendWindow, atMs: number): boolean {
   const shown = new Date(localTimeAt(timezone, atMs))
   const now = shown.toISOString().slice(11, 16)

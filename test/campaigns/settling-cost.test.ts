@@ -36,7 +36,7 @@ test('counting who was handed over reads these alone, also with statistics from 
   while (((await world.statuses()).queued ?? 0) < queued)
   const handed = await world.handOver()
   await inTransaction(db, async (trx) => {
-    // What the session has read before may not have been added up yet.
+    // Earlier reads of the session may not have been added up yet.
     const before = await rowsRead(trx)
     const tallies = await settleQueued(trx, { accountId: live.accountId, id })
     expect(tallies).toEqual([{ status: 'handed_over', reason: null, count: handed }])

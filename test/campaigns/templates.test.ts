@@ -50,7 +50,7 @@ async function sent() {
   return rows
 }
 
-/** What a request is refused with: its code and the faults. */
+/** Returns the code and the faults of a refused request. */
 async function refusal(work: Promise<unknown>): Promise<unknown> {
   const error = await work.then(
     () => null,
