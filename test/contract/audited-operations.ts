@@ -119,7 +119,7 @@ export const unauditedOperations: Record<string, string> = {
   beginIdentity: beginsOnly,
 }
 
-/** What an operation that succeeds is to write, to compare: one action of its own, or nothing. */
+/** Returns the expected actions of an operation that succeeds, for a comparison: one action of its own, or none. */
 export function writtenAsWanted(operationId: string): unknown[] {
   const wanted = auditedOperations[operationId]
   return wanted === undefined ? [] : [expect.toBeOneOf([...wanted])]

@@ -13,7 +13,7 @@ import { tooLongLength } from '../../server/http/read-json.ts'
  * Whatever a client may send has an upper bound that is looked at before anything else: see contract/fields.ts.
  */
 
-/** What a client may send, by operation and part. */
+/** Returns the schemas of requests, by operation and part. */
 function partsOf(router: AppRouter): [string, z.core.$ZodType][] {
   return Object.values(router).flatMap((entry): [string, z.core.$ZodType][] => {
     if (!isAppRoute(entry)) return partsOf(entry)
@@ -87,7 +87,7 @@ function stringsIn(
 }
 
 test('a string that is read as too long is too long for its field, and none within its bound is', () => {
-  // What is in a path or a query is not written in JSON.
+  // Values in a path or a query are not JSON.
   const bodies = parts.filter(([part]) => part.endsWith(' body') || part === 'an email of a batch')
   const strings = bodies.flatMap(([, schema]) => stringsIn(schema, ''))
   const long = strings.filter(({ max }) => max >= tooLongLength).toSorted((one, other) => one.max - other.max)

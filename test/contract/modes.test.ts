@@ -23,7 +23,7 @@ import { type Kind, kinds } from './mode-kinds.ts'
 import { triesToReach } from './tries-to-reach.ts'
 
 /*
- * What a key of one mode sees and changes of the other: nothing but what both share.
+ * A key of one mode sees and changes nothing of the other but the data that both share.
  */
 
 const otherOf: Record<Mode, Mode> = { test: 'live', live: 'test' }
@@ -39,7 +39,7 @@ test('every operation is judged', () => {
 })
 
 test('everything both modes share about people is tried with a test key', () => {
-  // What domains, properties, templates, segments and topics there are decides nothing about who may be written to.
+  // Domains, properties, templates, segments and topics do not decide who may be written to.
   const others = ['createDomain', 'createContactProperty', 'updateContactProperty', 'deleteContactProperty']
   others.push('createTemplate', 'updateTemplate', 'renderTemplate')
   others.push('createSegment', 'previewSegment', 'updateSegment', 'deleteSegment', 'createTopic', 'updateTopic')

@@ -11,7 +11,7 @@ import { startTestService, type TestService } from '../support/service.ts'
  * its customer, and no others.
  */
 
-/** What a customer may do. A new operation of the portal has to be judged here. */
+/** The operations that a customer may call. A new operation of the portal has to be judged here. */
 const ofPortal = [
   'createWebhook',
   'deleteWebhook',

@@ -77,7 +77,7 @@ describe('on a service that is well', () => {
     return (await users.inviteFirst(service.database.db, service.accountId)).split('#token=')[1] ?? ''
   }
 
-  /** What an operation needs to succeed, where its body alone is not enough. */
+  /** By operation: makes the call that succeeds, where the body alone is not enough. */
   const needs: Record<string, (person: Person) => Promise<Call>> = {
     createSession: async ({ email }) => ({ json: { email, password: goodPassword } }),
     lookUpLink: async () => ({ json: { token: await invite(service) } }),

@@ -7,7 +7,7 @@ type Attempt = {
   body?: (person: { email: string }) => unknown
 }
 
-/** What a test key can do about people and lists, by name: each operation that both modes share. */
+/** Returns the attempts of a test key on people and lists, by name: each operation that both modes share. */
 export function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [string, Attempt][] {
   const isEverything = unsubscribedFrom === 'everything'
   const active = () => ({ status: 'active' })

@@ -14,7 +14,7 @@ export type Document = {
   /** Its path from the top of the checkout. */
   name: string
   text: string
-  /** What stands under a heading, up to the next one of its level or above. Throws when there is none. */
+  /** Returns the text from a heading up to the next one of its level or above. Throws when there is no such heading. */
   section(title: string): string
 }
 
@@ -31,13 +31,13 @@ export function readDocument(name: string): Document {
   }
 }
 
-/** What readers of the project have: the README, then every page below `docs/`, by path. */
+/** Reads the documents of the project: the README, then every page below `docs/`, by path. */
 export function readPages(): Document[] {
   return ['README.md', ...globSync('docs/**/*.md', { cwd: root }).sort()].map(readDocument)
 }
 
 /**
- * What stands under a heading, on whichever page has it. Throws unless exactly one has.
+ * Returns the section of a heading, from the page that has it. Throws unless exactly one has.
  * So a section can move to another page without its tests, and cannot be there in two versions.
  */
 export function sectionOfPages(title: string): string {
@@ -112,7 +112,7 @@ export function tableOf(text: string): string[][] {
     )
 }
 
-/** What stands in backticks. */
+/** Returns the texts in backticks. */
 export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code)
 }

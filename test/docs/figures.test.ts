@@ -55,8 +55,8 @@ import { failingLimitMs } from '../../server/webhook-delivery/settlement/webhook
 import { codeIn, readDocument, sectionOfPages, tableOf, unwrapped } from './document.ts'
 
 /*
- * What the README and its pages state of the service, compared with the code that makes it so. Whole tables are made
- * of the code instead: `npm run docs:reference`.
+ * Statements of the README and its pages about the service, compared with the code. Whole tables are generated from the
+ * code instead: `npm run docs:reference`.
  */
 
 const defaults = readConfig({})

@@ -9,7 +9,7 @@ import { readDocument, root } from './document.ts'
 const folder = 'docs/operating/grafana'
 
 let service: TestService
-/** What `/metrics` has: `counter`, `gauge` or `histogram`, by name. */
+/** The metrics of `/metrics`: name → `counter`, `gauge` or `histogram`. */
 let kinds: Map<string, string>
 
 beforeAll(async () => {

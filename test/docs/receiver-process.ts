@@ -7,7 +7,7 @@ import { patienceMs } from '../support/patience.ts'
 /** A receiver of the documents, running as it stands. */
 export type ReceiverProcess = AsyncDisposable & {
   url: string
-  /** What it has printed so far. */
+  /** Returns its standard output so far. */
   printed(): string
   stop(): Promise<void>
 }

@@ -5,7 +5,7 @@ import { usualMatchLimits } from '../../server/audiences/matching-contacts.ts'
 import { codeIn, fenceOf, readDocument, tableOf, unwrapped } from './document.ts'
 
 /*
- * What the guide to segments and the limits say, compared with the tables in the code.
+ * Statements of the guide to segments and of the limits, compared with the tables in the code.
  */
 
 const guide = readDocument('docs/guides/segments.md')

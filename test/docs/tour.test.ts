@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** What the first start is said to print, from where the log ends. */
+/** Returns the documented output of the first start, from where the log ends. */
 function documentedGreeting(): string {
   const [start] = fencesOf(sectionOfPages('Sixty seconds to the first webhook'))
   return start?.content.slice(start.content.indexOf('This is the first start')).trimEnd() ?? ''

@@ -30,7 +30,7 @@ function commandsOf(content: string): Step[] {
   })
 }
 
-/** What is another in every run. Those that name something must name the same wherever they stand. */
+/** Values that differ in every run. Those in `naming` are names: each must name the same thing wherever it stands. */
 const naming = [
   /(?<=#token=)[\w-]{43}/,
   /postern_(?:test|live)_\w{43}/,
@@ -57,7 +57,7 @@ const measured = [
 ]
 const name = new RegExp(naming.map(({ source }) => source).join('|'), 'g')
 const variable = new RegExp([...naming, ...measured].map(({ source }) => source).join('|'), 'g')
-/** What an id or a key begins with. The token of a link may have letters and an underscore there by chance. */
+/** The prefix of an id or a key. The token of a link may have letters and an underscore there by chance. */
 const prefix = /^(?:[a-z]+(?=_[0-9a-z]{26}$)|postern|whsec)_/
 
 /** A text with `<…>` in place of all that is another in every run; JSON indented as on the pages. */
@@ -76,7 +76,7 @@ function indented(text: string): string {
   }
 }
 
-/** What the names on the pages are in this run. */
+/** The names on the pages, mapped to those of this run. */
 export type Names = {
   set(documented: string, actual: string): void
   /** A text of a page with the names of this run. */

@@ -18,9 +18,9 @@ let database: TestDatabase
 let db: Db
 let api: Api
 let caller: Caller
-/** What the routes do. */
+/** The work of the routes. */
 let work: Work
-/** How often they did it. */
+/** How often the routes did their work. */
 let runs: number
 
 beforeAll(async () => {

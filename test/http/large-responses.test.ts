@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { createLargeAnswers, type LargeResponses } from '../../server/http/large-responses.ts'
 
-/** What of an answer matters here: whether and when it is closed. */
+/** The part of a response that matters here: whether and when it is closed. */
 class Answer extends EventEmitter {
   closed = false
   destroy(): void {

@@ -29,7 +29,7 @@ test('all customers of an account share 3,000 requests a minute in the portal, b
       }
     }
     const [ours, theirs] = [exampleId('account'), `${exampleId('account').slice(0, -1)}z`]
-    // What one customer sends beyond its own limit is not counted for all.
+    // Requests of one customer beyond its own limit do not count for all.
     const own = Array.from({ length: 310 }, () => taken(ours, '0')).at(-1)
     for (let number = 300; number < 3_000; number++) taken(ours, String(Math.floor(number / 300)))
     res.json({ own, last: taken(ours, 'a new one'), theirs: taken(theirs, '0') })

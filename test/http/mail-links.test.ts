@@ -26,7 +26,7 @@ let server: HttpServer
 let visits: Visit[] = []
 let unsubscribed: UnsubscribeRef[] = []
 let saved: PreferencesChange[] = []
-/** What the page of a link shows. */
+/** The content of the page of a link. */
 let shown: PreferencesPage
 
 const noBrand = { name: null, accentColor: null, text: null }

@@ -12,14 +12,14 @@ import { DomainError, type ErrorDetail } from '../../server/shared/errors.ts'
 
 const ada = 'ada@example.com'
 
-/** What a body with the fields is told. */
+/** Returns the error details for a body with the fields. */
 function detailsOf(body: z.ZodType, fields: unknown): readonly ErrorDetail[] {
   const read = readPart(body, fields, [])
   if (!(read instanceof DomainError)) throw new Error('it was taken')
   return read.details ?? []
 }
 
-/** What an email with the fields is told. */
+/** Returns the error details for an email with the fields, as text. */
 function toldOf(fields: Record<string, unknown>): string[] {
   const email = { from: ada, to: ada, subject: 'Hello', text: 'Hello', ...fields }
   return detailsOf(contract.emails.send.body, email).map(({ path, message }) => `${path}: ${message}`)
@@ -118,7 +118,7 @@ test('a schema that throws is a 500 of its request alone, and in the log', async
   expect(await ask('/body', json)).toEqual([500, 'internal_error'])
   expect(await ask('/query?a=b')).toEqual([500, 'internal_error'])
   expect(await ask('/path/b')).toEqual([500, 'internal_error'])
-  // What is wrong in the usual way is told as ever.
+  // An ordinary fault gets its usual answer.
   expect(await ask('/body', { ...json, body: '{"a":1}' })).toEqual([400, undefined])
   expect(log.map((line) => JSON.parse(line).err.type)).toEqual(['RangeError', 'RangeError', 'RangeError'])
   expect(unhandled).toEqual([])

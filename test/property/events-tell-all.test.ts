@@ -108,7 +108,7 @@ function createActors(run: number) {
   return { take }
 }
 
-/** What is there by the API. */
+/** Returns the state by the API. */
 async function stateByApi(): Promise<State> {
   const state: State = { people: new Set(), contacts: new Map() }
   const query = { limit: 100 }
@@ -120,7 +120,7 @@ async function stateByApi(): Promise<State> {
   return state
 }
 
-/** What is there by the events alone, from the first to the last. */
+/** Returns the state by the events alone, from the first to the last. */
 async function stateByEvents(): Promise<State> {
   const events: Record<string, unknown>[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {

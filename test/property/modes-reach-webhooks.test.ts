@@ -50,7 +50,7 @@ const webhook = fc.record({
   types: fc.uniqueArray(type, { minLength: 1, maxLength: eventTypeNames.length }),
   enabled: fc.boolean(),
 })
-/** What one transaction appends. */
+/** The events that one transaction appends. */
 const append = fc.record({ account, mode, types: fc.array(type, { minLength: 1, maxLength: 5 }) })
 /** How many deliveries of each batch are kept, and not put into the queue. */
 const rooms = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 5 })
@@ -71,7 +71,7 @@ function eventOf(name: EventTypeName): NewEvent {
   return { type: name, data: eventType(name).exampleBody.data } as NewEvent
 }
 
-/** What docs/reference/test-and-live.md says of it, in other words than the service. */
+/** Returns whether a webhook receives an event, by docs/reference/test-and-live.md. Independent of the service. */
 function isWanted(to: { mode: Mode; events: readonly string[] }, event: { mode: Mode; type: EventTypeName }): boolean {
   const isShared = /^(subscriber|contact|domain)\./.test(event.type)
   return to.events.includes(event.type) && (isShared || to.mode === event.mode)

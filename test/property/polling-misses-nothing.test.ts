@@ -64,7 +64,7 @@ async function begin(db: Db) {
 }
 
 describe('in any order of steps', () => {
-  /** What processes of the service, and of versions before it, call their sessions. */
+  /** The `application_name` of sessions of the service and of its earlier versions. */
   const poolNames = ['postern', 'postern workers', 'postern mail', 'psql']
   const events = createEventService()
   const outbox = createOutbox({ clock: systemClock, wake: () => undefined })

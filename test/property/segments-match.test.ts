@@ -109,7 +109,7 @@ function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\u0000')
 }
 
-/** What may be left of a property that had another type. */
+/** Values that may be left of a property that had another type. */
 const stored = fc.oneof(
   texts,
   fc.constantFrom('', 'true', '2026-03-1', '2026-03-15T00:00:00Z', '٢٠٢٦-٠٣-١٥', 'abcd-ef-gh'),
