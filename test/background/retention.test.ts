@@ -95,7 +95,7 @@ async function left() {
   }
 }
 
-/** What is left when it is these, with one delivery and one attempt each. */
+/** Returns the result of `left` if only these events are left, with one delivery and one attempt each. */
 function only(...made: Made[]) {
   const deliveries = made.map(({ delivery }) => delivery)
   return { events: made.map(({ event }) => event), deliveries, attempts: deliveries }

@@ -5,8 +5,8 @@ import { classifyFailure } from '../../server/bounces/classify-report.ts'
 import { type Notification, readNotification } from '../../server/bounces/read.ts'
 
 /*
- * What is left of a notification that was broken on its way tells the same, or is kept: it never is taken for
- * somebody's automatic answer, though most servers say of their notifications that they are one (RFC 3834 §5).
+ * A notification that was damaged in transit has the same outcome or a milder one, or is kept. It is never taken for
+ * an automatic reply of a person, though most servers mark their notifications as automatic replies (RFC 3834 §5).
  */
 
 const directory = join(import.meta.dirname, 'corpus')
@@ -24,7 +24,7 @@ function withHeader(text: string): string {
   return /^auto-submitted: auto-replied/im.test(text) ? text : `Auto-Submitted: auto-replied\n${text}`
 }
 
-/** What is said of an address, from the best to the worst. */
+/** The outcomes for an address, from the best to the worst. */
 const outcomes = ['delivered', 'delayed', 'soft', 'hard']
 
 /** The worst that is said of any recipient. */

@@ -14,7 +14,7 @@ const directory = join(import.meta.dirname, 'corpus')
 const names = readdirSync(directory).map((name) => name.replace(/\.eml$/, ''))
 const fileOf = (name: string) => readFileSync(join(directory, `${name}.eml`), 'utf8')
 
-/** What a notification says, in short: whom of, and what. */
+/** Summarises a notification: its addresses with their outcomes or its complaint, otherwise its kind. */
 function summaryOf(notification: Notification): string[] {
   switch (notification.kind) {
     case 'dsn':

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { factsOf } from '../../server/bounces/notification-facts.ts'
 import { readNotification } from '../../server/bounces/read.ts'
 
-/* What comes in is written by anybody: no bytes make the reader throw, and none make it slow. */
+/* Anybody can write an inbound message: no bytes make the reader throw, and none make it slow. */
 
 const kinds = ['dsn', 'arf', 'auto-reply', 'unreadable']
 const directory = join(import.meta.dirname, 'corpus')

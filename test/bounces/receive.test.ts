@@ -13,7 +13,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'
 import { live } from '../support/scope.ts'
 
-/* What a message that came back does to its email, and which are kept for people. */
+/* The effects of a returned message on its email, and which messages are kept for people. */
 
 const tokens = createMailTokens(Buffer.alloc(32, 7))
 const outbox = createOutbox({ clock: systemClock, wake: () => undefined })

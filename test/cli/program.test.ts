@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { buildProgram } from '../../server/cli/program.ts'
 
-/** What a command line says that does not get as far as doing something. */
+/** Runs a command line that ends before its command does anything. Returns its output and exit code. */
 async function toldOf(args: readonly string[]): Promise<{ out: string; err: string; exitCode: number }> {
   const told = { out: '', err: '', exitCode: 0 }
   const program = buildProgram()

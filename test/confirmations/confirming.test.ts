@@ -9,7 +9,7 @@ import { suppressUnsubscribed } from '../../server/suppressions/unsubscribed.ts'
 import { createEmailWorld, type EmailWorld } from '../support/worlds/emails.ts'
 
 /*
- * What a link to confirm does, and all that may have happened since it was sent.
+ * The effect of a confirmation link, and all that may have happened since it was sent.
  */
 
 let world: EmailWorld

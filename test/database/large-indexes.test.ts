@@ -62,7 +62,7 @@ test('of a large table it makes none, and the start says how to make it, whateve
   for (const statement of [...statements, ...others]) await sql.raw(statement).execute(db)
   expect(await warnings()).toEqual([])
 
-  // What it is for.
+  // The purpose of the index: a list of test emails reads few rows of a table full of live ones.
   await sql`UPDATE emails SET subject = 'Welcome'`.execute(db)
   await sql`
     INSERT INTO emails SELECT copy.* FROM emails e, generate_series(1, 5000) n, json_populate_record(

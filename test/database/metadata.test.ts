@@ -49,7 +49,7 @@ test('emails and webhooks from before there was metadata have none, and what an 
     webhooks.toReversed().map((id) => [id, {}]),
   )
 
-  // What is given to a row from before is found as that of any other.
+  // Metadata that is added to an older row is found like that of any other row.
   const [pair = ''] = pairsOf({ customer: '42' })
   const [email = '', webhook = ''] = [emails[0], webhooks[0]]
   await db.insertInto('email_metadata').values({ account_id: accountId, pair, email_id: email }).execute()

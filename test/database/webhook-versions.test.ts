@@ -37,7 +37,7 @@ async function addWebhook(accountId: string): Promise<string> {
   return id
 }
 
-/** What was notified before: PostgreSQL sends it with the answer. */
+/** Returns the notifications since the last call. PostgreSQL sends them with the response to a query. */
 async function told(): Promise<string[]> {
   await listener.query('SELECT 1')
   const all = heard

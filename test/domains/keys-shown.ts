@@ -9,7 +9,7 @@ type Role = 'signing' | 'next'
 export const keyRecordsOf = ({ records }: Domain, role: Role) => records.filter(({ key }) => key === role)
 export const keyNamesOf = (domain: Domain, role: Role) => keyRecordsOf(domain, role).map(({ name }) => name)
 
-/** What an older process reads to sign with: the selectors, and whether the keys belong to the published records. */
+/** Returns the selectors that an older process signs with, and whether its keys belong to the published records. */
 export async function signingAsBefore(
   { db, box }: Pick<DomainWorld, 'db' | 'box'>,
   { id, records }: Domain,

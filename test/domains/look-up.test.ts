@@ -8,7 +8,7 @@ import { recordsOf } from '../../server/domains/records.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { publish } from '../support/worlds/domains.ts'
 
-/* What a check says of each record, by a name server that answers real packets. */
+/* The result of a check for each record, with a name server that answers real packets. */
 
 const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const rsaKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
@@ -38,7 +38,7 @@ beforeEach(() => {
   publish(dns, asShown)
 })
 
-/** What is found of one record. */
+/** Looks up the records and returns the result for one of them. */
 async function finding(purpose: DomainRecord['purpose'], budgetMs = 5_000): Promise<RecordCheck | undefined> {
   using questions = openDns({ servers: [dns.address], budgetMs })
   return (await lookUp(domain.name, wanted, questions))[purpose]

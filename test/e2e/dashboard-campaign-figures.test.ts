@@ -44,7 +44,7 @@ describeInBrowser('the figures of a campaign in the dashboard', { timeout: 120_0
   test('those that were read before it completed are not shown as its last ones', async () => {
     const { page, main } = await world.open()
     const id = await startTest()
-    // What the page reads from here on comes only after the page has seen that the campaign is complete.
+    // Statistics that the page reads from here on arrive only after it has seen that the campaign is complete.
     const seen = Promise.withResolvers<void>()
     const held = Promise.withResolvers<void>()
     await page.route(`**/campaigns/${id}/statistics`, async (route) => {

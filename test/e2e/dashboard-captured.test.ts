@@ -19,7 +19,7 @@ describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, ()
   let chromium: TestBrowser
   let person: Person
   let target: string
-  /** What a click on a link asks of its site: the path, and who it came from. */
+  /** The requests to the site from clicks on links: path and referrer. */
   const visits: { path: string | undefined; referer: string | undefined }[] = []
   const site = createServer((request, response) => {
     visits.push({ path: request.url, referer: request.headers.referer })

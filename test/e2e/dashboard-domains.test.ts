@@ -34,7 +34,7 @@ describeInBrowser('a domain in the dashboard', { timeout: 90_000 }, () => {
   const record = (title: string) =>
     main.getByRole('article').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
 
-  /** What is said of each record, by its heading. */
+  /** Returns the state that is shown for each record, by its heading. */
   async function states(): Promise<Record<string, string>> {
     const articles = await main.getByRole('article').all()
     return Object.fromEntries(

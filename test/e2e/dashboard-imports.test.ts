@@ -13,7 +13,7 @@ import { zipOf } from '../support/zip.ts'
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'">`
 
-/** What the service and the browser must read alike: a separator, an encoding and cells that are not the usual ones. */
+/** A CSV file that the service and the browser must read alike, with an unusual separator, encoding and cells. */
 const csv = [
   `Adresse;Vorname;Tarif;${script}`,
   `ada@example.com;Zoë;pro;${script}`,

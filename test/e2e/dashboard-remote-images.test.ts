@@ -13,7 +13,7 @@ const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQD
 
 describeInBrowser('remote images of a preview', { timeout: 90_000 }, () => {
   const host = 'tracker.example'
-  /** What the server of the images was asked for. */
+  /** The requests that the server of the images has received. */
   const requests: { path: string; headers: NodeJS.Dict<string | string[]> }[] = []
   const server = createServer(certificate('valid'), ({ url = '', headers }, response) => {
     requests.push({ path: url, headers })

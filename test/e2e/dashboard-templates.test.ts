@@ -143,7 +143,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await main.getByLabel('Fallback of total').fill('many')
     await main.getByText('Must be a number').waitFor()
 
-    // What is not saved is not left without a word.
+    // A warning opens before the page leaves changes that are not saved.
     await page.getByRole('link', { name: 'Emails', exact: true }).click()
     await dialog.getByText('The last changes of the template were not saved').waitFor()
     await dialog.getByRole('button', { name: 'Cancel' }).click()

@@ -33,7 +33,7 @@ test('large emails that hang leave connections to small ones, and all of them ar
   }
   expect(server.received).toHaveLength(5)
   gate.resolve()
-  // What found no room is looked at again.
+  // Emails that found no room are tried again.
   await engine.untilDone(large)
   expect(server.received.filter(isLarge)).toHaveLength(20)
   expect(engine.facts.map(({ kind }) => kind)).toEqual(Array(25).fill('accepted'))

@@ -41,7 +41,7 @@ test('more destinations than there is room for take turns, and no server is blam
   const ids = [await engine.send({ to }), await engine.send({ to })]
   await engine.statusOf(ids[0] ?? '', ({ status }) => status === 'sending')
   open()
-  // What found no room is looked at again.
+  // Recipients that found no room are tried again.
   await engine.untilDone(ids)
   for (const id of ids) {
     expect(await engine.statusOf(id, isDelivered)).toMatchObject({ attempts: Array(10).fill(1) })

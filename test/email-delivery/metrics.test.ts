@@ -4,7 +4,7 @@ import { createMailMetrics } from '../../server/email-delivery/metrics.ts'
 import type { ScriptedSmtp } from '../support/scripted-smtp.ts'
 import { startWithScript } from '../support/worlds/email-delivery.ts'
 
-/** What the metrics say of all that a worker tells, when a server behaves so and mends until the second attempt. */
+/** Returns the metrics of a worker whose mail server behaves so at first, and recovers before the second attempt. */
 async function figuresOf(behave: (server: ScriptedSmtp) => void): Promise<Record<string, number>> {
   const { server, engine } = await startWithScript()
   behave(server)

@@ -12,7 +12,7 @@ import { startMailEngine, startMailServer } from '../support/mail-engine.ts'
 import { noConfirmations } from '../support/no-confirmations.ts'
 import { live } from '../support/scope.ts'
 
-/* What came to be known of people between the time an email was accepted and the time it is sent. */
+/* Changes to recipients between the time an email is accepted and the time it is sent. */
 
 async function start() {
   const server = await startMailServer()

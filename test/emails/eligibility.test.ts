@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.end())
 
-/** What a live key is told that sends from a domain the account does not have. */
+/** Returns the error message for a live key that sends from a domain the account does not have. */
 async function refusalOf(from: string, isCaptured: boolean): Promise<string | undefined> {
   const { db, live, time } = world
   const { email } = await readEmail({ ...good, from }, { now: time.clock.now(), path: 'body' })

@@ -27,7 +27,7 @@ async function schedule(to: string | string[] = 'ada@example.org'): Promise<stri
   return id
 }
 
-/** What the worker does first with an email it has claimed: who of its recipients is due is sent to. */
+/** Does the first step of the worker with a claimed email: begins to send to its due recipients. Returns how many. */
 async function begin(trx: Trx, id: string): Promise<number> {
   const [email] = await lockDue(trx, [id])
   const due = email?.recipients.filter((recipient) => recipient.due) ?? []

@@ -7,7 +7,7 @@ import { seedEmail } from '../support/emails.ts'
 import { live } from '../support/scope.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
-/* What lasts of an unsubscribing by the link of an email, whatever else comes of the address. */
+/* The lasting effects of an unsubscribe by the link of an email, whatever else happens to the address. */
 
 let world: EmailWorld
 let audienceId: string

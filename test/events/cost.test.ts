@@ -10,8 +10,8 @@ import { lastPositionOf, nextEvents } from '../../server/webhook-delivery/recove
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 /*
- * What a poll reads is bounded by what it shows, however many events there are that its key or its filter leaves out,
- * and whatever PostgreSQL believes of the tables.
+ * The number of rows that a poll reads is bounded by the number of events it shows, however many events its key or its
+ * filter leaves out, and whatever the planner statistics of the tables are.
  */
 
 const others = 20_000

@@ -7,7 +7,7 @@ import { type Engine, startEngine } from '../support/engine.ts'
 import { testing } from '../support/scope.ts'
 
 /*
- * What a process from before there were modes writes beside one of this version. Its statements name no mode.
+ * The rows that a process of a version without modes writes beside one of this version. Its statements name no mode.
  */
 
 let engine: Engine

@@ -36,7 +36,7 @@ test(`each person gets a campaign once when PostgreSQL is killed ${kills} times`
     await delay(random.number(longestLifeMs))
     await postgres.kill()
     await postgres.restart()
-    // What a process has in hand as the database goes, it takes again when its lease is over.
+    // A process takes the work that it had in hand when the database died again once its lease has lapsed.
     await expect
       .poll(() =>
         stage.lapseLeases().then(
@@ -46,7 +46,7 @@ test(`each person gets a campaign once when PostgreSQL is killed ${kills} times`
       )
       .toBe(true)
   }
-  // What it had in hand is written down when it has ended.
+  // The results of the emails in hand are stored by the time the process has ended.
   stage.mail.service.child.kill('SIGTERM')
   expect(await stage.mail.service.exit).toEqual({ code: 0, signal: null })
   await stage.lapse()

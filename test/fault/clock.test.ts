@@ -69,7 +69,7 @@ async function add({ client }: TestService, people: number): Promise<void> {
 const deliveriesOf = async ({ client }: TestService, id: string) =>
   (await client.succeed(contract.deliveries.list, { params: { id }, query: { limit: 100 } })).data
 
-/** What a client has that always asks for what came after the last event it saw. */
+/** Creates a client that always asks for the events after the last one it saw. */
 function createPoller({ client }: TestService) {
   const seen: string[] = []
   return {

@@ -83,7 +83,7 @@ async function deliverBoth(): Promise<() => void> {
   await writing.acknowledged(1)
   await writing.stop()
   await expect.poll(() => recorder.arrivals.length).toBeGreaterThanOrEqual(before + 2)
-  // What takes long is written down before it is over.
+  // Deliveries whose attempts take long are stored before the attempts end.
   await expect.poll(async () => (await pending.execute()).length).toBe(2)
   return release
 }

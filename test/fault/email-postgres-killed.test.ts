@@ -39,7 +39,7 @@ test(`no recipient is lost when PostgreSQL is killed ${kills} times under load`,
   }
   await Promise.all([load.acknowledged(20), sharing.acknowledged(20)])
   await Promise.all([load.stop(), sharing.stop()])
-  // What was written down of what it had in hand shows when it has ended.
+  // Only after the process has ended is it certain which results it has stored.
   stage.service.child.kill('SIGTERM')
   expect(await stage.service.exit).toEqual({ code: 0, signal: null })
   await lapseClaims(stage)

@@ -82,7 +82,7 @@ test('SIGTERM while a turn of a campaign takes its time: emails are given up at 
   const statuses = async () =>
     (await stage.db.selectFrom('email_recipients').select('status').execute()).map(({ status }) => status)
   await stage.db.transaction().execute(async (trx) => {
-    // What lists its people waits for this.
+    // The statement that lists the recipients of the campaign waits for this lock.
     await sql`LOCK TABLE campaign_recipients IN SHARE MODE`.execute(trx)
     await campaigns.begin({ people: 1 })
     const waiting = sql<{ count: number }>`

@@ -177,7 +177,7 @@ const answeredBefore = 3 * floodWriters
 
 test.each([
   { webhooks: 1, writes: rounds({ short: 60, long: 600 }) },
-  // What the flood leaves behind has to be delivered in the end, over few places: 20 for each of its writes.
+  // The backlog of the flood must be delivered in the end over few places: 20 deliveries for each of its writes.
   { webhooks: 20, writes: rounds({ short: 30, long: 180 }) },
 ])(
   'an account that floods within a large limit of its own has the requests of others wait for few of its own, and loses nothing, beside $webhooks webhooks',

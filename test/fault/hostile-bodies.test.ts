@@ -88,7 +88,7 @@ describe('while the largest email is read', () => {
   const chosen = large.filter(
     ({ name }) => name.startsWith('sendEmail ') && tried.some((shape) => name.endsWith(`: ${shape}`)),
   )
-  /** What is asked one after the other, while the hostile request is at work. */
+  /** The requests that are sent one after the other while the hostile request is processed. */
   const others = ['health', 'another account', 'health'] as const
   let roomy: TestService
 
@@ -138,7 +138,7 @@ describe('while the largest email is read', () => {
     return `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.keys.test}\r\n${about}\r\n`
   }
 
-  /** What was answered in which order, once the last byte of the request had come. */
+  /** Returns the order of the responses after the last byte of the hostile request was sent. */
   function answersBesides({ method, path, body }: Asked, expected?: number): Promise<string[]> {
     const sent = body()
     return orderBesides(
@@ -153,7 +153,7 @@ describe('while the largest email is read', () => {
     )
   }
 
-  /** What was answered in which order once `start` was called; the hostile request when its answer is whole. */
+  /** Returns the order of the responses after `start`. That to the hostile request counts when it is complete. */
   async function orderBesides(
     { prepare, start }: { prepare?: (hostile: Socket) => Promise<void>; start: (hostile: Socket) => void },
     expected?: number,

@@ -17,7 +17,7 @@ describeInBrowser('text of strangers in a browser', { timeout: 90_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let page: Page
-  /** Whatever it would take for text to have become a page or a script. */
+  /** Signs that text was taken as HTML or a script: dialogs, errors, and requests to other origins. */
   const harm: string[] = []
 
   beforeAll(async () => {

@@ -190,7 +190,7 @@ test.each([
     await calm.endpoint.received(hung === 0 ? before : hung)
     calm.endpoint.respond(answer(200))
     await arriveOneByOne(calm, calmEvents, () => hostile.emit())
-    // What failed is tried again at its time, and what waited has come.
+    // Failed deliveries are attempted again when they are due, and those that waited have arrived.
     await engine.advance(61)
     await calm.endpoint.received(calmEvents + before + (hung === 0 ? before : 0))
     expect(hostile.endpoint.requests).toHaveLength(mostOfOne)

@@ -38,7 +38,7 @@ async function call(method: string, path: string, body?: { type: string; text: s
   return text
 }
 
-/** What becomes of a row of the file by its number: most are new people. */
+/** Returns the result for a row of the file by its number. Most rows are new people. */
 function kindOf(row: number): 'failed' | 'skipped' | 'suppressed' | 'created' {
   if (row % 50 === 7) return 'failed'
   // The one before it once more.

@@ -80,7 +80,7 @@ describe('nothing is lost when the service is killed', () => {
   test(`a kill between the claim and the POST loses nothing, ${times} times`, within(times), async () => {
     const before = stage.recorder.arrivals.length
     for (let time = 1; time <= times; time++) {
-      // What is claimed cannot be read, so that nothing is sent.
+      // The webhooks of claimed deliveries cannot be read, so nothing is sent.
       await using holder = await startHolder(stage.connectionString)
       await holder.run('LOCK TABLE webhooks IN ACCESS EXCLUSIVE MODE')
       await stage.restart()

@@ -54,7 +54,7 @@ test(`a worker is woken again after each of ${cuts} cuts of the connections that
     await meanwhile.acknowledged(5)
     await meanwhile.stop()
     await expect.poll(async () => (await listening()).filter((pid) => !before.includes(pid)).length).toBe(2)
-    // What was missed is delivered, and then what comes.
+    // Events whose notifications were missed are delivered, and then new ones.
     expect(await verdict({ db: tester, ledger, recorder })).toEqual([])
     await using after = load()
     await after.acknowledged(1)

@@ -28,7 +28,7 @@ const doing = (...statements: string[]): Migration => ({
   },
 })
 
-/** What a version that only adds things would bring: to tables that are read and written all the time. */
+/** A migration that only adds: columns to tables that are read and written all the time, and a table. */
 const additive = doing(
   ...['subscribers', 'contacts', 'events', 'deliveries'].map(
     (table) => `ALTER TABLE ${table} ADD COLUMN added_later text NOT NULL DEFAULT 'so'`,
@@ -39,7 +39,7 @@ const newer: Migrations = { ...migrations, '9998-more': additive }
 
 const logger = createLogger({ level: 'silent' })
 
-/** What meets a deadlock fails. */
+/** A single try: a migration that meets a deadlock fails. */
 const onlyOnce = { tries: 1, lockTimeoutMs: 30_000, pause: () => Promise.resolve() }
 
 /** A database with nothing in it, not even a schema. */
@@ -93,7 +93,7 @@ test('a process of an older version goes on while a newer one starts beside it a
   for (const { client } of [older, second]) {
     expect(await client.send('GET', '/readyz')).toMatchObject({ status: 200 })
   }
-  // What was claimed when the migration broke off its reading is claimed again once it has been silent.
+  // Deliveries whose reading the migration broke off after their claim are claimed again once the claim lapses.
   expect(await books.verdict()).toEqual([])
   // All that may go wrong is a deadlock with the migration, of which one side begins again.
   const lines = [...older.logged, ...second.logged].map((line) => JSON.parse(line))

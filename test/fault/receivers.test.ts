@@ -31,7 +31,7 @@ let ids: Record<keyof typeof endpoints | 'moves', string>
 
 /** Requests that are left without an answer, or with half of one. */
 const hung = new Set<symbol>()
-/** What ends the requests of the slow endpoint. */
+/** Functions that answer the open requests of the slow endpoint. */
 const slow: (() => void)[] = []
 
 const hang: Behaviour = ({ socket }) => {
@@ -54,7 +54,7 @@ const cutHalfWay: Behaviour = ({ response, socket }) => {
 }
 const takeItsTime: Behaviour = (exchange) => void slow.push(() => answer(200)(exchange))
 
-/** What each does with the first attempts of an event; those after them are answered 200. */
+/** The behaviours of each endpoint for the first attempts of an event. Later attempts are answered 200. */
 const endpoints = {
   steady: [],
   flaps: [answer(500), answer(404), answer(503, { headers: { 'retry-after': '7200' } })],
@@ -138,7 +138,7 @@ async function deliverTheRest(): Promise<void> {
     for (const release of slow.splice(0)) release()
     if (timer.waiting > 0 && timer.waiting === hung.size) timer.advance(30_000)
     if (timer.waiting === 0) await engine.advance(3_600)
-    // Whatever ends now is settled within milliseconds; the database is asked until it is.
+    // Requests that end now are settled within milliseconds. The loop reads the database until they are.
     await delay(10)
   }
 }

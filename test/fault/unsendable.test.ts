@@ -9,8 +9,8 @@ import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTestTimer, type TestTimer } from '../support/timer.ts'
 
 /*
- * Rows that nothing of ours writes: of a restored backup, a hand in the database, a disk that lies.
- * Whatever stands in one, the deliveries beside it are made, and the one says why it was not.
+ * Rows that the service never writes: of a restored backup, a manual change of the database, or a faulty disk.
+ * Whatever such a row contains, all other deliveries are made, and its own delivery shows why it was not.
  */
 
 let engine: Engine

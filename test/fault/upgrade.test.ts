@@ -25,7 +25,7 @@ const reason = whyNoOlderVersion()
 
 const minutes = (count: number) => new Date(Date.now() + count * 60_000)
 
-/** What waits for each webhook, as a share of all, and what becomes of it. */
+/** The deliveries that wait for each webhook: their share of all, and their allowed statuses at the end. */
 const parts = {
   published: { share: 0, dueAt: null, becomes: ['succeeded'] },
   fresh: { share: 0.3, dueAt: null, becomes: ['succeeded'] },
@@ -112,7 +112,7 @@ async function upgrade(end: NodeJS.Signals): Promise<void> {
   await load.stop()
 
   const isPendingForLong = [idOf('failing'), idOf('later')]
-  // What the killed one had claimed lapses after 20 to 35 s.
+  // Claims of the process that was killed lapse after 20 to 35 s.
   const patience = { timeout: 90_000 + jobs, interval: 100 }
   await expect.poll(() => left(db, isPendingForLong), patience).toEqual({ oldForm: 0, due: 0, outbox: 0, kept: 0 })
   expect(await wrong(db, { webhooks, inHand, times: endpoint.times })).toEqual([])
@@ -161,7 +161,7 @@ async function left(db: Db, isPendingForLong: readonly string[]) {
 
 type Seen = { webhooks: ReadonlyMap<string, Part>; inHand: ReadonlySet<string>; times: ReadonlyMap<string, number> }
 
-/** What is wrong with deliveries and their jobs, in words. */
+/** Returns the faults of deliveries and their jobs, in words. */
 async function wrong(db: Db, { webhooks, inHand, times }: Seen): Promise<string[]> {
   const { rows: queued } = await sql<{ id: string; due: Date }>`
     SELECT id, start_after AS due FROM pgboss.job WHERE name = 'deliveries'

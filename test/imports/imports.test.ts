@@ -104,7 +104,7 @@ describe('a file', () => {
     expect(await refusal(upload('email\n', { audienceId: theirs.id }))).toBe('audience_not_found')
   })
 
-  /** What a file is read as that comes in two pieces. Null: it is refused. */
+  /** Decodes a file that arrives in two pieces. Returns null if it is refused. */
   function readInTwo(file: Buffer, cut: number): { encoding: string; text: string } | null {
     const decoder = createUploadDecoder(undefined)
     try {

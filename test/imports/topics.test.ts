@@ -32,7 +32,7 @@ async function idOf(email: string): Promise<string> {
   return data[0]?.id ?? expect.fail(`${email} is not there`)
 }
 
-/** What a person chose about a topic. Null: nothing. */
+/** Returns the choice of a person about a topic. Null: they made none. */
 async function choiceOf(email: string, topicId: string): Promise<boolean | null> {
   const found = await choices.list(world.db, world.account, await idOf(email))
   const topic = found.find((one) => one.topicId === topicId)

@@ -7,8 +7,8 @@ import { sendRaw } from '../support/raw-http.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /*
- * What hostile or mistaken clients send to the whole service. That every operation refuses every kind
- * of fault is tested in test/contract; the rooms by themselves in test/http.
+ * Requests of hostile or mistaken clients to the whole service. That every operation refuses every kind
+ * of fault is tested in test/contract; the modules by themselves in test/http.
  */
 
 let service: TestService

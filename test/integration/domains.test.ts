@@ -26,7 +26,7 @@ afterAll(async () => {
   await dns.stop()
 })
 
-/** What the webhook was told, as types and domains. */
+/** Returns the events that the webhook received, as types and domains. */
 function told(): [type: unknown, domain: unknown][] {
   return receiver.requests.map(({ body }) => {
     const event = JSON.parse(body.toString())

@@ -22,7 +22,7 @@ afterAll(async () => {
   await receiver?.stop()
 })
 
-/** What the webhook was told of a type, once it was told `count` things in all. */
+/** Waits until the webhook has received `count` events in all. Returns those of one type. */
 async function told(type: string, count: number) {
   const requests = await receiver.received(count)
   return requests.map(({ body }) => JSON.parse(body.toString())).filter((event) => event.type === type)

@@ -288,7 +288,7 @@ test('nothing that is secret is kept, whatever is sent wherever', { timeout: 4 *
   for (const operation of operations) {
     for (const _ of [1, 2, 3]) await attack(operation)
   }
-  // What succeeds, too.
+  // Requests that succeed, too.
   await client.as(keys.test).succeed(contract.emails.send, {
     body: { from: 'hello@example.com', to: fixtures.newEmail(), subject: secrets[6] ?? '', html: secrets[7] ?? '' },
   })

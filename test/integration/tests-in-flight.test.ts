@@ -15,7 +15,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 
 let service: TestService
 let receiver: Receiver
-/** What the endpoint has not answered yet, in the order in which it came. */
+/** The requests that the endpoint has not answered yet, in order of arrival. */
 let held: Parameters<Behaviour>[0][]
 
 beforeAll(async () => {

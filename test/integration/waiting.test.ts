@@ -7,7 +7,7 @@ import { answer, type Receiver, silence, startReceiver } from '../support/receiv
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
 
 /*
- * What a delivery says of why it waits, and when it was due and claimed, asked for over HTTP.
+ * The fields of a delivery over HTTP that show why it waits, and when it was due and claimed.
  */
 
 let count = 0
@@ -60,7 +60,7 @@ async function statusesOf(service: TestService, id: string): Promise<unknown[]> 
   return (await got(service, id)).map(({ status }) => status)
 }
 
-/** What pending deliveries of a webhook wait for, each kind once. */
+/** Returns the reasons why pending deliveries of a webhook wait, each once. */
 async function reasonsOf(service: TestService, id: string): Promise<unknown[]> {
   const deliveries = await got(service, id)
   return [...new Set(deliveries.map(({ waitingFor }) => waitingFor))].toSorted()
@@ -189,7 +189,7 @@ describe('a delivery was due, then claimed, then attempted', () => {
     const held: (() => void)[] = []
     receiver.respond(({ response }) => held.push(() => response.end()))
     const id = await addWebhook(service, receiver.url)
-    // What is in hand stays there, and the requests in flight count.
+    // Deliveries in hand stay there, and the requests in flight count.
     stopMonotonicClock()
     await emit(service, 12)
     await receiver.received(4)

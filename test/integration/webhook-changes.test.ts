@@ -66,7 +66,7 @@ async function waitingDeliveries({ client, database }: TestService): Promise<Wai
     },
     async ended(counts) {
       await expect.poll(states).toEqual(counts)
-      // What the other tests do is not for it.
+      // The events of other tests must not go to this webhook.
       await client.send('DELETE', `/v1/webhooks/${id}`)
     },
   }
@@ -78,7 +78,7 @@ function isSigned({ headers, body }: Received, secret: string, previous: string)
   return headers['x-service-signature'] === createHmac('sha256', secret).update(body).digest('hex')
 }
 
-/** What an attempt of before a change knows of a webhook just made. */
+/** Returns the version of a new webhook, as an attempt reads it before any change. */
 const asMade = () => ({ version: 1, readAt: nextSequence() })
 
 describe.each(['in the process that answers', 'in another process'])('from the answer on, %s', (where) => {

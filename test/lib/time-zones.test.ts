@@ -9,7 +9,7 @@ const zones = Intl.supportedValuesOf('timeZone')
 const local = (text: string) => Date.parse(`${text}Z`)
 const instant = (text: string, zone: string) => new Date(instantOf(local(text), zone)).toISOString()
 
-/** What clocks show, read from another format than that of the code. */
+/** Returns the local time in a zone, read from another format than the code uses. */
 function wall(zone: string, atMs: number): number {
   const format =
     formats.get(zone) ?? new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })

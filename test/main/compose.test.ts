@@ -17,7 +17,7 @@ test('the ports that compose.yaml passes to the service are published', () => {
   expect(portsOf(filledIn({ INBOUND_SMTP_PORT: '25' }))).toEqual(['127.0.0.1:3000:3000', '25:25'])
 })
 
-/** What the container itself decides. */
+/** The settings that the container itself decides. */
 const ofTheContainer = ['HOST', 'PORT', 'ROLES', 'DATA_DIR', 'CAPTURE_SMTP_PORT', 'INBOUND_SMTP_HOST']
 
 test('compose.yaml passes every setting to the service but those of the container itself', () => {

@@ -24,7 +24,7 @@ afterAll(async () => {
   await rm(parent, { recursive: true, force: true })
 })
 
-/** What one request with a key answers. */
+/** Sends one request with a key. Returns the status and the body of the response. */
 async function request(url: string, options: { key: string; method?: string; body?: unknown }) {
   const response = await fetch(url, {
     method: options.method ?? 'GET',

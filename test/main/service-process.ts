@@ -16,11 +16,11 @@ export type Env = Record<string, string>
 export type ServiceProcess = AsyncDisposable & {
   child: ChildProcess
   url: string
-  /** What it printed until it was ready. */
+  /** Its output on stdout until it was ready. */
   greeting: string
   /** The lines it prints, as they come. */
   lines: readonly string[]
-  /** What it printed as errors, once it has ended. */
+  /** Its output on stderr, once it has ended. */
   stderr: Promise<string>
   /** Its end. */
   exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>

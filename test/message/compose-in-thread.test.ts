@@ -38,7 +38,7 @@ test('a large message lets others have their turn meanwhile', async () => {
   const told = composing.then(() => order.push('composed'))
   while (order.length < 100) await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn'))))
   await told
-  // What is on the main thread is a single turn: starting the thread, and taking what it made.
+  // The main thread has a single turn of work: it starts the thread, and takes the message.
   expect(order.slice(0, 100)).not.toContain('composed')
 })
 

@@ -13,7 +13,7 @@ ajv.addFormat('idn-hostname', (text: string) => readDomainName(text).fault === n
 ajv.addFormat('mailbox', mailboxFormat)
 ajv.addSchema(document, 'document')
 
-/** What is wrong with `example` by the schema at `pointer`; an empty list when nothing is. */
+/** Returns the faults of `example` by the schema at `pointer`; an empty list when there are none. */
 function faults(pointer: string, example: unknown): string[] {
   const validate = ajv.compile({ $ref: `document#${pointer}` })
   if (validate(example)) return []

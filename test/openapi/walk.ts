@@ -28,7 +28,7 @@ export function* objectsOf(value: unknown, pointer = ''): Generator<Place> {
   }
 }
 
-/** What `#/a/b` points to in `document`; `undefined` when nothing is there. */
+/** Returns the value that `#/a/b` points to in `document`; `undefined` when nothing is there. */
 export function resolve(document: unknown, reference: string): unknown {
   const keys = reference.replace(/^#\/?/, '').split('/')
   return keys.reduce<unknown>((value, key) => {

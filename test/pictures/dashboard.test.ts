@@ -102,7 +102,7 @@ describeInBrowser('the pictures in the documents', { timeout: 120_000 }, () => {
     await client.succeed(contract.campaigns.send, { params: { id }, body: {} })
     const statusOf = async () => (await client.succeed(contract.campaigns.get, { params: { id } })).status
     await expect.poll(statusOf, { timeout: patienceMs }).toBe('completed')
-    // What its readers did since, as of seven hours ago.
+    // Moves the campaign back by seven hours, and adds opens and clicks since then.
     const { db } = service.database
     const columns = ['created_at', 'listed_at', 'started_at', 'ended_at'].map(
       (name) => sql`${sql.ref(name)} = ${sql.ref(name)} - interval '7 hours'`,

@@ -10,12 +10,12 @@ export type Postfix = AsyncDisposable & {
   port: number
   /** The messages in its one mailbox, for whatever goes to `virtual:`. */
   mailbox(): Promise<string[]>
-  /** What it has logged. */
+  /** Returns its log. */
   log(): Promise<string>
 }
 
 export type PostfixOptions = {
-  /** What becomes of messages to an address, or to all of a domain: see transport(5). */
+  /** The transports of messages to an address, or to all addresses of a domain: see transport(5). */
   transports: Readonly<Record<string, string>>
   /** The name server that the transport `lookup:` asks. */
   nameServer: string

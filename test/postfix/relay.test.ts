@@ -123,7 +123,7 @@ test('what goes to a domain whose name servers fail is late', async () => {
   })
 })
 
-/** What an independent verifier says of the signatures of a message, by what is published. */
+/** Returns the verdicts of an independent verifier on the signatures of a message, by the published records. */
 async function verdicts(message: string | Buffer): Promise<string[]> {
   const names = new Resolver()
   names.setServers([world.dnsServer])

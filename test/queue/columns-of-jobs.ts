@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../../server/database/connection.ts'
 
-/** What pg-boss keeps of each job, by its id. Times are told as such: those of two jobs differ. */
+/** Returns the columns of each job of pg-boss, by its id. Times become `a time`: those of two jobs differ. */
 export async function columnsOfJobs(db: Db): Promise<Map<string, Record<string, unknown>>> {
   const { rows } = await sql<{ job: Record<string, unknown>; untilKept: number }>`
     SELECT to_jsonb(job) AS job, EXTRACT(EPOCH FROM keep_until - created_on)::int AS "untilKept" FROM pgboss.job

@@ -23,7 +23,7 @@ test('the queue claims without waiting for the disk, and puts in only what is on
   const put = () => inTransaction(ours, (trx) => queue.flows.put(trx, [{ deliveryId, flow: someFlow, dueAt: null }]))
   await put()
 
-  // What every statement of the queue asks for the time tells of a session that waits.
+  // Every statement of the queue calls this function for the time. It raises an error in a session that waits.
   await sql`
     CREATE OR REPLACE FUNCTION pgboss.job_now() RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
     BEGIN

@@ -53,7 +53,7 @@ test('deliveries that a process of the version before keeps are not in hand any 
 test('deliveries that a process of the version before keeps are missing when their process is gone, also while somebody looks after them', async () => {
   const keptBy = await keep()
   await using boss = await startBoss()
-  // What pg-boss does with one whose process is silent.
+  // As pg-boss does with a job whose process is silent.
   await boss.fail('kept', keptBy)
   expect(await queue.missing(database.db, deliveryIds)).toEqual(deliveryIds)
   expect(await boss.fetch('kept')).toHaveLength(1)

@@ -33,7 +33,7 @@ test('what two workers find at once is sent once, also while one of them stops',
   await send(10)
   gate.resolve(undefined)
   await Promise.all([stopped, send(50)])
-  // What was put back is looked at again.
+  // Emails that were put back are claimed again.
   await engine.untilDone(ids)
   for (const id of ids) {
     expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [1, 1] })

@@ -3,7 +3,7 @@ import { conditions, type SegmentCondition } from '../../contract/segment-condit
 import { conditionLimits } from '../../contract/segment-operators.ts'
 
 /*
- * What the contract takes as conditions, before the service looks at properties.
+ * The conditions that the contract accepts, before the service looks at properties.
  */
 
 const leaf: SegmentCondition = { type: 'field', field: 'firstName', operator: 'exists', value: true }
@@ -16,7 +16,7 @@ function wide(count: number): SegmentCondition {
   return { type: 'and', conditions: Array<SegmentCondition>(count).fill(leaf) }
 }
 
-/** What is wrong with a value, and whether it is only what the published schema cannot say. */
+/** Returns the faults of a value, and whether each breaks a rule that the published schema cannot express. */
 function faultsOf(value: unknown): { path: string; message: string; isRule: boolean }[] {
   const { error } = conditions.safeParse(value)
   return (error?.issues ?? []).map((issue) => ({

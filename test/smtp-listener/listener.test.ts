@@ -106,7 +106,7 @@ test('messages that are large wait for one another, small ones do not, and all a
   const raw = Buffer.alloc(1_200_000, `${'x'.repeat(78)}\r\n`)
   const sending = Array.from({ length: 8 }, () => send(raw))
   await fourInHand.promise
-  // Whatever else could come would be there before this one.
+  // If another large message could arrive, it would be there before this one.
   await send(Buffer.from('Subject: Small\r\n\r\n'))
   expect(large).toHaveLength(4)
   open.resolve()

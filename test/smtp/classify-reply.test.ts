@@ -282,7 +282,7 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: ReplyCl
   ['a sender that is not known', 'mail', '550 5.1.1 Sender unknown', soft],
 ]
 
-/** What wins where codes and words say different things, and what codes say by themselves. */
+/** Verdicts on replies whose codes and words contradict each other, and on codes by themselves. */
 const ranked: readonly [stage: ReplyStage, text: string, verdict: ReplyClass][] = [
   // The enhanced code before the words.
   ['rcpt', '550 5.2.2 user unknown', soft],
@@ -362,7 +362,7 @@ test('every reply has one verdict, and one that says later is never a bounce', (
       const { verdict, reason } = classifyReply({ code, enhanced: status, lines: [text] }, stage)
       expect(reason).toMatch(/^[A-Z].*\.$/)
       if (code < 500) expect(verdict.kind).toBe('deferred')
-      // What is said before a recipient was named cannot be the recipient's fault.
+      // A reply before a recipient was named cannot be the recipient's fault.
       if (stage === 'session' || stage === 'mail') expect(verdict).not.toEqual(hard)
     }),
     { numRuns: 2000 },

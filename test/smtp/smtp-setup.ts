@@ -32,7 +32,7 @@ export function relayTo(server: Pick<ScriptedSmtp, 'port'>, changes: Partial<Tra
 
 const never = new AbortController().signal
 
-/** What becomes of the recipients of one conversation, over a transport that is closed again. */
+/** Sends one conversation over a transport, and closes it. Returns the outcomes of the recipients. */
 export async function sendOnce(transport: Transport, sent: Conversation = conversation()): Promise<readonly Outcome[]> {
   try {
     return await transport.send(sent, never)

@@ -23,7 +23,7 @@ afterAll(() => service.stop())
 // Requests without a session are limited to so many a minute.
 beforeEach(() => time.advance(60_000))
 
-/** What an answer tells, without the id of its request. */
+/** Returns the contents of an error response, without the id of its request. */
 function toldBy({ status, body, headers }: Answer) {
   const { code, message } = Object(body).error
   const names = Object.keys(headers).toSorted()

@@ -12,7 +12,7 @@ import { scratchDirectory } from '../../support/scratch.ts'
 let parent: string
 /** One directory for the tests that do not need a fresh one, with a space in its name. */
 let dataDir: string
-/** What its first start said of it. */
+/** Whether its first start reported it as new. */
 let wasNew: boolean
 const owners: ChildProcess[] = []
 

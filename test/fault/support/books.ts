@@ -7,7 +7,7 @@ import { addingSubscribers, type Load, type LoadOptions, startLoad } from './loa
 import { type Recorder, startRecorder } from './recorder.ts'
 import { subscribe } from './subscribe.ts'
 
-/** What a service of a test is told and what it sends, all of it written down. */
+/** Records all that is written to a service under test, and all that it sends. */
 export type Books = AsyncDisposable & {
   recorder: Recorder
   /** Writes through a process. Default: people are added. Some writes beside it are rolled back. */

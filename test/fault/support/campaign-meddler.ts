@@ -5,7 +5,7 @@ import { newId } from '../../../server/shared/ids.ts'
 import type { Answer, CampaignStage, CampaignTrial, Person } from './campaign-stage.ts'
 import type { Random } from './seeded-random.ts'
 
-/** What people do while a campaign to them is under way. */
+/** The actions of people while a campaign to them is under way. */
 const actions = ['unsubscribe', 'unsubscribe from all', 'leave', 'be deleted', 'be suppressed', 'join'] as const
 
 /** Between two actions, at most. Milliseconds. */

@@ -5,7 +5,7 @@ import type { Env } from '../../main/service-process.ts'
 import { lapseClaims } from './claims.ts'
 import { type MailStage, type MailStageOptions, setMailStage } from './mail-stage.ts'
 
-/** What the API has answered by now says of a person: they get the campaign once, may get it, or get nothing. */
+/** The outcome for a person by the responses of the API so far: they get the campaign once, may get it, or do not. */
 export type Fate = 'gets' | 'may' | 'nothing'
 
 export type Person = { subscriberId: string; address: string; fate: Fate }

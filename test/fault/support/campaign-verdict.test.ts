@@ -66,7 +66,7 @@ function good(): CampaignEvidence {
   }
 }
 
-/** What is said of one that was good, and was changed. */
+/** Returns the verdict on good evidence after a change: the faults, one a line. */
 function judged(change: (evidence: CampaignEvidence, campaign: CampaignEnd) => CampaignEvidence): string {
   const evidence = good()
   const [campaign] = evidence.campaigns

@@ -13,17 +13,17 @@ export type CampaignEnd = {
   id: string
   status: string
   people: readonly Person[]
-  /** What `GET …/statistics` says. */
+  /** The response of `GET …/statistics`. */
   statistics: Pick<CampaignStatistics, keyof CampaignStatistics>
-  /** What `GET …/recipients` lists. */
+  /** The recipients that `GET …/recipients` lists. */
   recipients: readonly { subscriberId: string; status: string; reason: string | null }[]
-  /** What `GET /v1/events` lists of it. */
+  /** The events of the campaign that `GET /v1/events` lists. */
   events: readonly { type: string; recipients: unknown }[]
 }
 
 /**
- * What is wrong, in words; nothing, when each person got the campaign 0 or 1 times as they should, a second time only
- * where an answer was lost, when every count is exact, and when both events are there once.
+ * Returns the faults in words. There are none when each person got the campaign 0 or 1 times as they should, a second
+ * time only where a reply was lost, when every count is exact, and when both events are there once.
  */
 export function judgeCampaigns({ mail, campaigns }: CampaignEvidence): string[] {
   const copies = new Map<string, number>()

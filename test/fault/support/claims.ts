@@ -4,7 +4,7 @@ import type { Db } from '../../../server/database/connection.ts'
 import { idOfUuid } from '../../../server/shared/ids.ts'
 import type { LostClaim } from './ledger.ts'
 
-/** What is claimed at this moment: all that a process that has just died can have had in hand. */
+/** Returns the current claims and leases: all that a process that has just died can have had in hand. */
 export async function claimsOf(db: Db): Promise<LostClaim[]> {
   const jobs = await sql<{ id: string; claimedAt: Date }>`
     SELECT id, started_on AS "claimedAt" FROM pgboss.job WHERE name = 'deliveries' AND state = 'active'

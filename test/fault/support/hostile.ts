@@ -11,5 +11,5 @@ export const hostileTexts: Readonly<Record<string, string>> = {
   'a log line of its own': '"}\n{"level":"info","msg":"forged"}',
 }
 
-/** What must not stand as it is in a log, or in what a command prints. */
+/** Characters that must not appear as they are in a log, or in the output of a command. */
 export const unprintable = /[^\P{Cc}\n]|[\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u

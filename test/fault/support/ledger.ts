@@ -1,6 +1,6 @@
 /**
- * What became of every write that was tried. A mark names one: an address that no other write has, and
- * that stands in the body of its event.
+ * The fate of every attempted write. A mark identifies a write: it is an address that no other write has, and that is
+ * in the body of its event.
  */
 export type Ledger = {
   /** Was begun. Until more is known, it may have been committed or not. */

@@ -118,7 +118,7 @@ export function startLoad(options: LoadOptions): Load {
     acknowledged: (count) => Promise.race([acknowledged.more(count), running]).then(() => undefined),
     refused: (count) => Promise.race([refused.more(count), running]).then(() => undefined),
     stop,
-    // What went wrong is told to those who wait or stop; here it would only hide why the test ends.
+    // Callers that wait or stop get the error. Here it would only hide why the test ends.
     [Symbol.asyncDispose]: () => stop().catch(() => undefined),
   }
 }

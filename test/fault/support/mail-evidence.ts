@@ -42,7 +42,7 @@ async function isSent(db: Db): Promise<boolean> {
   const { rows } = await sql<{ left: boolean }>`
     SELECT EXISTS (SELECT FROM emails WHERE status IN ('scheduled', 'queued', 'sending')) AS left
   `.execute(db)
-  // What is told of it comes after it.
+  // The events about the emails are delivered after the emails.
   return rows[0]?.left === false && isDone(db)
 }
 

@@ -25,14 +25,14 @@ export type MailStage = AsyncDisposable &
     shared(): Promise<number>
     /** How many recipients the process that runs has counted as sent to again. */
     resent(): Promise<number>
-    /** What is needed to look at all that was sent. `areLossesKnown`: whether every process was killed by `kill`. */
+    /** Returns the input for a verdict on all emails. `areLossesKnown`: whether every process was killed by `kill`. */
     trial(options?: { areLossesKnown?: boolean }): MailTrial
     /** Waits for the recovery and answers what was lost or is wrong. See `judgeMail`. */
     verdict(options?: { areLossesKnown?: boolean; patienceMs?: number }): Promise<string[]>
   }
 
 export type MailStageOptions = Pick<StageOptions, 'connectionString' | 'env'> & {
-  /** What the mail server offers. Default: what large ones do. */
+  /** The SMTP extensions of the mail server. Default: those of large mail servers. */
   extensions?: readonly string[]
   /** Whether the mail server is sent to over TLS, by a user with a password. Default: in the clear, by anybody. */
   isGuarded?: boolean
@@ -124,7 +124,7 @@ export async function setMailStage(options: MailStageOptions): Promise<MailStage
     startBeside: stage.startBeside,
     async kill() {
       await stage.kill()
-      // What it has asked of the database is done or not done from here on.
+      // When its sessions have ended, each of its statements is either committed or not.
       while ((await cutSessions(db)) > 0) await delay(10)
       await noteLost()
     },

@@ -3,7 +3,7 @@ import type { Arrival } from './recorder.ts'
 
 /** All that is known of emails once the fault is over and the service had its time to recover. */
 export type MailEvidence = {
-  /** What was sent over the API; a mark is the subject of its email. */
+  /** The emails that were sent over the API. A mark is the subject of its email. */
   ledger: Ledger
   /** To whom an email with this mark was sent. */
   recipientsOf: (mark: string) => readonly string[]
@@ -11,7 +11,7 @@ export type MailEvidence = {
   /** No two emails have a recipient in common. */
   recipients: readonly Recipient[]
   events: readonly { id: string; type: string; to: string }[]
-  /** What a webhook got that is subscribed to all of them. */
+  /** The deliveries to a webhook that is subscribed to all of these events. */
   arrivals: readonly Arrival[]
   /** Every message the mail server had whole, whether or not its answer reached anybody. */
   copies: readonly { messageId: string; recipients: readonly string[] }[]
@@ -28,9 +28,9 @@ export type Recipient = {
 }
 
 /**
- * What is wrong, in words; nothing, when every email that was taken reached all its recipients, a second
- * time only where an answer had been lost, with the same Message-ID and a note of it, when each was told
- * of by one event, and nothing is stuck.
+ * Returns the faults in words. There are none when every email that was accepted reached all its recipients, a second
+ * time only where a reply had been lost, with the same Message-ID and an entry in the history, when there is one event
+ * for each recipient, and when nothing is stuck.
  */
 export function judgeMail(evidence: MailEvidence): string[] {
   return [...wrongEmails(evidence), ...wrongRecipients(evidence), ...wrongEvents(evidence), ...wrongCopies(evidence)]

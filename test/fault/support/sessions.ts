@@ -5,7 +5,7 @@ import { connect, type Db } from '../../../server/database/connection.ts'
 import { describeSessions } from '../../support/locks.ts'
 import { patienceMs } from '../../support/patience.ts'
 
-/** What the sessions of the tests are called, so that a fault can pass over them. */
+/** The `application_name` of the sessions of the tests. Faults spare these sessions. */
 const testName = 'fault test'
 
 /** A pool that outlives every fault: what breaks in it is replaced when it is needed. */

@@ -40,7 +40,7 @@ export type StageOptions = {
   env?: Env
   /** Default: 2. */
   webhooks?: number
-  /** What they are told of. Default: subscribers that are added. */
+  /** The event types of the webhooks. Default: `subscriber.added`. */
   events?: readonly EventTypeName[]
 }
 

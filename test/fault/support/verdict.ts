@@ -15,8 +15,8 @@ export type Evidence = {
 }
 
 /**
- * What is wrong, in words; nothing, when every committed event was delivered to every webhook
- * subscribed to it, none that was rolled back was ever sent, duplicates come from lost claims alone,
+ * Returns the faults in words. There are none when every committed event was delivered to every webhook
+ * subscribed to it, no event that was rolled back was ever sent, duplicates come from lost claims alone,
  * and nothing is stuck.
  */
 export function judge(evidence: Evidence): string[] {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** What of OpenTelemetry a service loads, but for the types and no-ops prom-client brings. */
+/** Returns the OpenTelemetry packages that a service loads, but for the types and no-ops that prom-client brings. */
 async function loadedWith(env: Record<string, string>): Promise<string[]> {
   const { stdout, stderr, exitCode } = await runNode([fileURLToPath(import.meta.resolve('./loaded-modules.ts'))], {
     PORT: '0',
