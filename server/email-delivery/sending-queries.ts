@@ -312,7 +312,8 @@ export async function revertSending(trx: Trx, recipients: readonly StartedRecipi
 
 /**
  * Undoes `markSending` for recipients that are given back: they wait for the single destination of the transport, or
- * until their campaign goes on, or for another process. If there were earlier attempts, sets `next_attempt_at` to `at`, so that the time until the next one is not counted: see `markSending`.
+ * until their campaign goes on, or for another process. If there were earlier attempts, sets `next_attempt_at` to `at`,
+ * so that the time until the next one is not counted: see `markSending`.
  */
 export async function revertWaiting(trx: Trx, recipients: readonly StartedRecipient[], at: Date): Promise<void> {
   if (recipients.length === 0) return

@@ -15,7 +15,8 @@ export async function lockUnbegun(trx: Trx, { accountId, emailIds }: CampaignEma
     SELECT id, mode, left(subject, 400) AS subject FROM emails
     WHERE id = ANY(${emailIds}::text[]) AND account_id = ${accountId} AND status = 'queued'
       -- A process may have died in an attempt: the server may have the message.
-      AND NOT EXISTS (SELECT FROM email_recipients r WHERE r.email_id = emails.id AND r.attempt_count > 0)
+      -- OFFSET 0 makes the planner look up each by the primary key, whatever the statistics say.
+      AND NOT EXISTS (SELECT FROM email_recipients r WHERE r.email_id = emails.id AND r.attempt_count > 0 OFFSET 0)
     ORDER BY id FOR UPDATE
   `.execute(trx)
   return rows

@@ -13,7 +13,7 @@ import { createRelay, type RelayOptions } from './relay.ts'
 import type { RelayConfig } from './relay-url.ts'
 import type { Route } from './route.ts'
 import type { DeliverMeans } from './send-to-host.ts'
-import type { Transport } from './transport.ts'
+import type { Outcome, Transport } from './transport.ts'
 
 /** The settings of a transport. */
 export type TransportConfig = {
@@ -121,8 +121,7 @@ export function createTransport(options: TransportOptions): Transport {
         const outcomes = await route.send(destination, letter, signal)
         // An abort by this service says nothing about the destination, but what a server said before does.
         const isAborted = (letter.waiting ?? signal).aborted
-        if (!isAborted || outcomes.some((one) => one.kind !== 'deferred' || one.reply !== null))
-          rests.note(destination, before, outcomes)
+        if (!isAborted || outcomes.some(isOfConversation)) rests.note(destination, before, outcomes)
         return outcomes
       } finally {
         count(destination, letter.lane, -1)
@@ -156,4 +155,9 @@ function directTo(direct: DirectMeans, { clock, ca }: TransportOptions, means: D
 
 function sink(port: number): RelayConfig {
   return { host: '127.0.0.1', port, tls: 'opportunistic', credentials: null }
+}
+
+/** Returns true for an outcome of a conversation, so that the destination can be used. */
+function isOfConversation(outcome: Outcome): boolean {
+  return outcome.kind !== 'deferred' || (outcome.reply !== null && !outcome.unusable)
 }
