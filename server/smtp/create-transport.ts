@@ -114,14 +114,14 @@ export function createTransport(options: TransportOptions): Transport {
     },
     room: (lane) => (route.only === null ? Math.max(0, maxBegun - inProgress[lane].begun) : roomFor(route.only, lane)),
     roomFor,
-    async send({ destination, ...letter }, signal) {
+    async send({ destination, ...conversation }, signal) {
+      const letter = { ...conversation, waiting: conversation.waiting ?? signal }
       count(destination, letter.lane, 1)
       const before = rests.of(destination)
       try {
         const outcomes = await route.send(destination, letter, signal)
         // An abort by this service says nothing about the destination, but what a server said before does.
-        const isAborted = (letter.waiting ?? signal).aborted
-        if (!isAborted || outcomes.some(isOfConversation)) rests.note(destination, before, outcomes)
+        if (!letter.waiting.aborted || outcomes.some(isOfConversation)) rests.note(destination, before, outcomes)
         return outcomes
       } finally {
         count(destination, letter.lane, -1)

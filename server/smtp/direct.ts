@@ -51,9 +51,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
     },
     async send(domain, letter, signal) {
       const all = (outcome: Outcome) => letter.recipients.map(() => outcome)
-      const destination = await unlessAborted(destinations.of(domain), letter.waiting ?? signal, brokenOff).catch(
-        unknownOf,
-      )
+      const destination = await unlessAborted(destinations.of(domain), letter.waiting, brokenOff).catch(unknownOf)
       if (destination.kind === 'none') return all(bounced(destination.bounceType, destination.reason))
       if (destination.kind === 'unknown') {
         return all({ ...deferred(destination.reason), unusable: destination.unusable })
@@ -69,7 +67,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
           if (!(error instanceof SessionError)) throw error
           errors.push(error)
         }
-        if ((letter.waiting ?? signal).aborted) break
+        if (letter.waiting.aborted) break
       }
       return failed ?? all(outcomeOfHosts(errors))
     },

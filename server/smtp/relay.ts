@@ -35,7 +35,7 @@ export function createRelay({ relay, isFinal, onUse, resolve, means }: RelayOpti
       } catch (error) {
         if (!(error instanceof SessionError)) throw error
         // An abort by this service says nothing about the relay.
-        if (!(letter.waiting ?? signal).aborted) onUse?.(error)
+        if (!letter.waiting.aborted) onUse?.(error)
         return letter.recipients.map(() => outcomeOfSession(error, true))
       }
     },

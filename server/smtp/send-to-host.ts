@@ -2,13 +2,14 @@ import { type ConversationOptions, converse } from './conversation.ts'
 import { outcomesOf } from './outcome.ts'
 import type { Pool } from './pool.ts'
 import type { PoolTarget } from './pool-hosts.ts'
-import type { Conversation, Outcome } from './transport.ts'
+import type { Letter } from './route.ts'
+import type { Outcome } from './transport.ts'
 
 export type DeliverMeans = { pool: Pool; options: ConversationOptions }
 
 export type MessageForHost = {
   target: PoolTarget
-  letter: Omit<Conversation, 'destination'>
+  letter: Letter
   /** True: the server is the recipients' own, not a relay. */
   isFinal: boolean
 }
@@ -28,7 +29,7 @@ async function attempt(
   { pool, options }: DeliverMeans,
   { signal, fresh }: { signal: AbortSignal; fresh: boolean },
 ): Promise<{ outcomes: Outcome[]; isStale: boolean }> {
-  const held = await pool.hold(target, letter.waiting ?? signal, { fresh, lane: letter.lane })
+  const held = await pool.hold(target, letter.waiting, { fresh, lane: letter.lane })
   const result = await converse(held.session, letter, options, signal)
   const outcomes = outcomesOf(result.answers, target.name, isFinal)
   const isStale = held.isReused && result.isStale

@@ -115,6 +115,8 @@ test.each(['pause', 'cancel'] as const)(
       await markSending(trx, { begun: [place], resent: [], at })
       await revertSending(trx, [{ ...place, attempt: 2 }])
     })
+    const take = world.means.emails[how === 'pause' ? 'takeBack' : 'cancelQueued']
+    expect(await inTransaction(world.db, (trx) => take(trx, world.account, [emailId]))).toEqual([])
     await world.campaigns[how](world.db, world.live, id)
     expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
       recipients: 1,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
+import type { SmtpReaction, SmtpStage } from '../support/scripted-smtp-session.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const connections = 5
@@ -34,8 +35,10 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Sends a campaign to people of its own, and waits until messages of it are held by the mail server. */
-async function holdOne(name: string): Promise<{ id: string; release: () => void }> {
+type HeldCampaign = { id: string; release: (reaction?: SmtpReaction) => void }
+
+/** Sends a campaign to people of its own, and waits until the mail server holds conversations of it at a stage. */
+async function holdOne(name: string, stage: SmtpStage = 'message'): Promise<HeldCampaign> {
   const { client, accountId, database } = service
   const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name } })
   const at = new Date()
@@ -50,10 +53,10 @@ async function holdOne(name: string): Promise<{ id: string; release: () => void 
     INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
     SELECT ${audienceId}, id, ${accountId}, 'active', ${at}, ${at} FROM person
   `.execute(database.db)
-  const released = Promise.withResolvers<undefined>()
+  const released = Promise.withResolvers<SmtpReaction | undefined>()
   let held = 0
   const full = Promise.withResolvers<void>()
-  server.at('message', () => {
+  server.at(stage, () => {
     held += 1
     if (held === inBulk) full.resolve()
     return released.promise
@@ -63,7 +66,7 @@ async function holdOne(name: string): Promise<{ id: string; release: () => void 
   await client.succeed(contract.campaigns.send, { params: { id }, body: {} })
   await full.promise
   await expect.poll(async () => (await statistics(id)).queued).toBe(people)
-  return { id, release: () => released.resolve(undefined) }
+  return { id, release: (reaction) => released.resolve(reaction) }
 }
 
 const statistics = (id: string) => service.client.succeed(contract.campaigns.statistics, { params: { id } })
@@ -160,4 +163,13 @@ test('of a canceled campaign only what is in a conversation is handed over, and 
   const canceled = people - inBulk
   await expect.poll(() => statistics(id)).toMatchObject({ recipients: people, handedOver: inBulk, canceled, queued: 0 })
   expect(messagesTo('cancel')).toHaveLength(inBulk)
+})
+
+test('a conversation that breaks off after the pause of its campaign counts as an attempt', async () => {
+  const { id, release } = await holdOne('broken', 'rcpt')
+  await service.client.succeed(contract.campaigns.pause, { params: { id }, body: {} })
+  await expect.poll(() => countOf('sending')).toBe(inBulk)
+  release({ next: 'reset' })
+  const waiting = people - inBulk
+  await expect.poll(() => statistics(id)).toMatchObject({ queued: 0, handedOver: inBulk, deferred: inBulk, waiting })
 })

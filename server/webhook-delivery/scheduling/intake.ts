@@ -189,7 +189,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       for (const one of left.values()) one.room = roomOf(one.names)
       const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
       let reserved: FlowName[] = []
-      /** Kinds of which this batch left an event. Further events of these kinds are left without another look. */
+      /** The kinds of event that this batch leaves in the outbox, from the first one that has no room on. */
       const leftNow = new Set<string>()
 
       function endReservations(): void {

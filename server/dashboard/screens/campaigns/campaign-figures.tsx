@@ -15,7 +15,7 @@ import { chartStepsOf } from './chart-steps.ts'
 const pollMs = 3_000
 const lateMs = 30_000
 
-/** Read again when none is queued any more, after it was paused or canceled: until then the list is polled. */
+/** The list of recipients: read again when none is queued any more. */
 const recipients = ['GET /v1/campaigns/:id/recipients'] as const
 
 /** How far a campaign is, and what became of its emails. */
@@ -28,7 +28,9 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
       pollMs: (figures) => (isMoving(campaign, Date.now()) || (figures?.queued ?? 0) > 0 ? pollMs : lateMs),
     },
   )
-  useReadAgain(isMoving(campaign, Date.now()) || data === undefined || data.queued === 0, recipients)
+  // While it is sending, the list is polled. After that, what is queued comes back or ends.
+  const hasQueued = !isMoving(campaign, Date.now()) && (data?.queued ?? 0) > 0
+  useReadAgain(hasQueued, recipients)
   if (data === undefined)
     return error === null ? <div className="figures-place" aria-busy="true" /> : <ErrorNotice error={error} />
   return (

@@ -2,7 +2,7 @@ import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import type { FiltersState } from '../../components/filters.ts'
 import { contactStatusOptions, statusOptions } from './person.ts'
 
-/** The hint that is shown where the search finds nobody. */
+/** The hint for a search without results. */
 export const personSearchHint = 'The search compares how addresses, names and last names begin, in any letter case.'
 
 type Props = {
