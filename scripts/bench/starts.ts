@@ -42,7 +42,11 @@ async function startFresh(processes: Processes, optionsOf: (place: Place) => Pro
   const listening = untilListening(port, given.signal).then(() => performance.now() - began)
   try {
     const running = await processes.start(options)
-    starting.defer(() => untilDatabaseEnds(dataDir))
+    starting.defer(() =>
+      untilEnded(() => existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid')), `the database in ${dataDir}`),
+    )
+    // npm ends before the service, which writes what it compiled as the last thing it does.
+    starting.defer(() => untilEnded(() => groupRuns(running.pid), options.name))
     starting.use(running)
     // All processes of the program: npm does not wait for the service, nor does it always hand the signal on.
     starting.defer(() => void process.kill(-running.pid, 'SIGTERM'))
@@ -56,12 +60,21 @@ async function startFresh(processes: Processes, optionsOf: (place: Place) => Pro
   }
 }
 
-/** Waits for the end of the database, which ends last: npm ends before the service. */
-async function untilDatabaseEnds(dataDir: string): Promise<void> {
+/** Waits until `runs` says that `name` has ended. */
+async function untilEnded(runs: () => boolean, name: string): Promise<void> {
   const deadline = performance.now() + stopTimeoutMs
-  while (existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))) {
-    if (performance.now() > deadline) throw new Error(`the database in ${dataDir} did not end`)
+  while (runs()) {
+    if (performance.now() > deadline) throw new Error(`${name} did not end`)
     await delay(pollMs)
+  }
+}
+
+/** Returns whether a process of the group runs that `leader` leads. */
+function groupRuns(leader: number): boolean {
+  try {
+    return process.kill(-leader, 0)
+  } catch {
+    return false
   }
 }
 
