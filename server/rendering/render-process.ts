@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
+import { existsSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, sep } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createFrameReader, type RenderRequest, type RenderResult, readResult, writeRequest } from './frames.ts'
 
@@ -144,7 +145,10 @@ function flagsOf({ heapMebibytes }: RenderProcessOptions): string[] {
 /** Returns the paths that a rendering process may read: this room, and the packages. */
 function readable(): string[] {
   const room = dirname(program)
-  const entry = createRequire(import.meta.url).resolve('liquidjs')
-  const packages = entry.slice(0, entry.lastIndexOf(`${sep}node_modules${sep}`))
-  return [join(room, '*'), join(packages, 'node_modules', '*'), join(packages, 'package.json')]
+  const lookedIn = createRequire(import.meta.url).resolve.paths('liquidjs') ?? []
+  const packages = lookedIn.find((folder) => existsSync(join(folder, 'liquidjs')))
+  if (packages === undefined) throw new Error('The package liquidjs is not installed. Run "npm ci".')
+  // Node reads a package under both names where its folder is a link.
+  const folders = new Set([packages, realpathSync(packages)])
+  return [join(room, '*'), ...[...folders].map((folder) => join(folder, '*')), join(dirname(packages), 'package.json')]
 }

@@ -1,11 +1,15 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { cp, mkdtempDisposable, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { type RenderProcess, startRenderProcess } from '../../server/rendering/render-process.ts'
 import { createRenderer, type Renderer, type RendererOptions } from '../../server/rendering/renderer.ts'
 
 const content = { subject: 'Hello', preheader: null, html: null, text: '{{ n }}' }
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const people = Array.from({ length: 250 }, (_, n) => ({ n }))
 
 /** A renderer, and the processes it has started. `onStart` is called before a process gets work. */
@@ -149,13 +153,29 @@ test('rendering processes that cannot start reject with what they say', async ()
   )
 })
 
+test('a rendering process starts where the folder of the packages is a link', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'postern-linked-'))
+  const room = join(folder.path, 'server/rendering')
+  await cp(join(root, 'server/rendering'), room, { recursive: true })
+  await writeFile(join(folder.path, 'package.json'), '{"type":"module"}')
+  await symlink(join(root, 'node_modules'), join(folder.path, 'node_modules'))
+  const start = `
+    const { startRenderProcess } = await import(${JSON.stringify(pathToFileURL(join(room, 'render-process.ts')))})
+    const own = await startRenderProcess({ heapMebibytes: 64, startLimitMs: 20_000 })
+    console.log(own.isAlive())
+    await own.stop()
+  `
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', start])
+  expect(stdout).toBe('true\n')
+})
+
 test('a rendering process may read its program, and nothing else', async () => {
   const own = await startRenderProcess({ heapMebibytes: 64, startLimitMs: 20_000 })
   await own.stop()
   const probe = `
     import { readFileSync } from 'node:fs'
     const tries = {
-      read: () => readFileSync(${JSON.stringify(fileURLToPath(new URL('../../tsconfig.json', import.meta.url)))}),
+      read: () => readFileSync(${JSON.stringify(join(root, 'tsconfig.json'))}),
       write: async () => (await import('node:fs')).writeFileSync('/tmp/x', ''),
       run: async () => (await import('node:child_process')).execFileSync('true'),
       thread: async () => new (await import('node:worker_threads')).Worker('', { eval: true }),
