@@ -161,9 +161,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     while (!webhookChanges.mayBegin(delivery.webhookId, delivery.webhook, isFresh)) {
       const webhook = await webhooks.read(delivery.webhookId).catch(() => 'stopping' as const)
       if (webhook === 'stopping') return
+      const isChanged = webhook?.version !== delivery.webhook.version
       if (webhook !== null) delivery.webhook = webhook
-      // The webhook is deleted or disabled, or its deliveries now wait in another flow.
-      if (webhook === null || String(webhook.flow) !== request.flow) return putBack(one, request)
+      // Its deliveries may be canceled, also where it is enabled again, or wait in another flow.
+      if (isChanged) return putBack(one, request)
       isFresh = true
     }
     if (performance.now() - one.aliveAt > trustedMs) return putBack(one, request)
@@ -189,10 +190,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (!leased.end(one, settlement)) settling.add(one, settlement)
   }
 
-  /**
-   * Hands back a delivery that is not attempted after all. If its webhook is deleted or disabled, the next claim
-   * cancels the delivery.
-   */
+  /** Hands back a delivery that is not attempted after all. A claim reads it anew with its webhook, or cancels it. */
   async function putBack(one: HeldDelivery, request: Request): Promise<void> {
     scheduler.free(request)
     one.request = null

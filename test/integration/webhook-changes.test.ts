@@ -128,6 +128,16 @@ describe.each(['in the process that answers', 'in another process'])('from the a
     expect(old.requests).toHaveLength(cap)
   })
 
+  test('a webhook that is disabled and enabled again gets nothing that was canceled', async () => {
+    const { id, old, release, ended } = waiting
+    await api.client.succeed(contract.webhooks.update, { params: { id }, body: { status: 'disabled' } })
+    await api.client.succeed(contract.webhooks.update, { params: { id }, body: { status: 'enabled' } })
+    await told()
+    release()
+    await ended({ succeeded: cap, canceled: total - cap })
+    expect(old.requests).toHaveLength(cap)
+  })
+
   test('a webhook that is deleted gets nothing', async () => {
     const { id, old, release, ended } = waiting
     await api.client.succeed(contract.webhooks.delete, { params: { id } })
