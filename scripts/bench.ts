@@ -41,12 +41,22 @@ async function runOne(benchmark: Benchmark, options: Options, processes: Process
   const { size, profileDir } = options
   const progress = (text: string) => process.stderr.write(`${name}: ${text}\n`)
   progress('starting')
-  const outcome = await benchmark.run({ processes, rounds, seconds, size, progress, profileDir })
+  const outcome = await benchmark.run({ processes, rounds, seconds, size, progress, profileDir }).catch((error) => {
+    for (const line of complaintsOf(processes)) progress(line)
+    throw error
+  })
   const usage = await processes.usage()
   const peakBytes = Object.fromEntries([...usage].map(([process, { peakBytes }]) => [process, peakBytes]))
-  const complaints = processes.complaints().slice(0, shownComplaints)
-  const notes = [...outcome.notes, ...complaints.map((line) => `It was written by ${line}`)]
+  const notes = [...outcome.notes, ...complaintsOf(processes)]
   return { name, rounds, seconds, size, ...outcome, notes, peakBytes }
+}
+
+/** Returns what the processes have written that they usually do not. */
+function complaintsOf(processes: Processes): string[] {
+  return processes
+    .complaints()
+    .slice(0, shownComplaints)
+    .map((line) => `It was written by ${line}`)
 }
 
 async function main(options: Options): Promise<void> {
