@@ -43,10 +43,16 @@ async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
   array.writeInt32BE(values.length, 12)
   array.writeInt32BE(1, 16)
   let at = headerBytes
-  await mapYielding(values, async (value, index) => {
+  async function writeInSlices(value: string): Promise<number> {
+    for await (const slice of slicesYielding(value, sliceLength)) at += array.write(slice, at)
+    return at
+  }
+  await mapYielding<string | null, number>(values, (value, index) => {
     // Null has the length -1.
     at = array.writeInt32BE(value === null ? -1 : (lengths[index] ?? 0), at)
-    for await (const slice of slicesYielding(value ?? '', sliceLength)) at += array.write(slice, at)
+    if (value !== null && value.length > sliceLength) return writeInSlices(value)
+    at += array.write(value ?? '', at)
+    return at
   })
   return array
 }

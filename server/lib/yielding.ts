@@ -18,7 +18,9 @@ export async function mapYielding<T, R>(
       await nextTurn()
       since = performance.now()
     }
-    results.push(await map(item, index))
+    const result = map(item, index)
+    // An await costs more than most items.
+    results.push(result instanceof Promise ? await result : result)
   }
   return results
 }

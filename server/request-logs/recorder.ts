@@ -5,7 +5,6 @@ import { requestLogBytesPerDay } from '../../contract/request-logs.ts'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { startLoop } from '../lib/polling-loop.ts'
-import type { Scope } from '../shared/scope.ts'
 import { dayOf, insertLogs, type LogRow, type ScopeBytes } from './queries.ts'
 import { type AnsweredByKey, bytesOf, rowOf } from './row.ts'
 
@@ -66,13 +65,16 @@ const maxTries = 10
 /** Milliseconds between two messages about requests that were dropped. */
 const messagePauseMs = 60_000
 
+/** A row that waits to be written, its scope as `keyOf` names it, and its bytes. */
+type Waiting = { row: LogRow; key: string; bytes: number }
+
 /** Rows of an account in one mode that wait to be written, and how many of them are of refused requests. */
 type Share = { waiting: number; refused: number }
 
 export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder {
   const { db, clock, logger, counter, intervalMs = 1_000 } = options
   const limits = { ...defaults, ...options.limits }
-  let queue: LogRow[] = []
+  let queue: Waiting[] = []
   let bytes = 0
   const shares = new Map<string, Share>()
   /** Scopes that have used up their bytes of `fullOn`, and those that have no more for refused requests. */
@@ -97,16 +99,17 @@ export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder
     return share
   }
 
-  function forget(rows: readonly LogRow[]): void {
-    for (const row of rows) {
-      bytes -= bytesOf(row)
-      shareOf(keyOf(row.account_id, row.mode)).waiting -= 1
+  function forget(batch: readonly Waiting[]): void {
+    for (const one of batch) {
+      bytes -= one.bytes
+      shareOf(one.key).waiting -= 1
     }
   }
 
-  async function insert(batch: readonly LogRow[]): Promise<void> {
+  async function insert(batch: readonly Waiting[]): Promise<void> {
     const day = clock.now()
-    const counts = await insertLogs(db, batch, { added: bytesByScope(batch), day })
+    const rows = batch.map(({ row }) => row)
+    const counts = await insertLogs(db, rows, { added: bytesByScope(batch), day })
     beginDay(day)
     for (const count of counts) {
       const key = keyOf(count.accountId, count.mode)
@@ -200,8 +203,9 @@ export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder
         return
       }
       const row = rowOf(request)
-      queue.push(row)
-      bytes += bytesOf(row)
+      const one = { row, key, bytes: bytesOf(row) }
+      queue.push(one)
+      bytes += one.bytes
       share.waiting += 1
       if (isRefused) share.refused += 1
       if (queue.length === batchSize) loop.wake()
@@ -223,14 +227,12 @@ function keyOf(accountId: string, mode: Mode): string {
 }
 
 /** Returns the bytes of rows by account and mode, sorted by both. */
-function bytesByScope(rows: readonly LogRow[]): ScopeBytes[] {
-  const found = new Map<string, { scope: Scope; bytes: number }>()
-  for (const row of rows) {
-    const key = keyOf(row.account_id, row.mode)
+function bytesByScope(batch: readonly Waiting[]): ScopeBytes[] {
+  const found = new Map<string, ScopeBytes>()
+  for (const { row, key, bytes } of batch) {
     const known = found.get(key)
-    if (known !== undefined) known.bytes += bytesOf(row)
-    else found.set(key, { scope: { accountId: row.account_id, mode: row.mode }, bytes: bytesOf(row) })
+    if (known !== undefined) known.bytes += bytes
+    else found.set(key, { accountId: row.account_id, mode: row.mode, bytes })
   }
-  const sorted = [...found].sort(([one], [other]) => (one < other ? -1 : 1))
-  return sorted.map(([, { scope, bytes }]) => ({ ...scope, bytes }))
+  return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, scope]) => scope)
 }
