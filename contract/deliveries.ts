@@ -11,6 +11,9 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
+/** The URLs of a webhook that attempts tell of: with each change beyond that, the oldest is forgotten. */
+export const keptWebhookUrls = 20
+
 const deliveryStatus = z.enum(['pending', 'succeeded', 'failed', 'canceled']).meta({
   id: 'DeliveryStatus',
   description:
@@ -50,8 +53,20 @@ export const delivery = z
   .object(deliveryFields)
   .meta({ id: 'Delivery', description: 'One event on its way to one webhook.', example: deliveryExample })
 
+const attemptRequestExample = {
+  url: 'https://example.com/hooks',
+  headers: {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'Postern-Webhooks/1',
+    'webhook-id': exampleId('event'),
+    'webhook-timestamp': '1772357400',
+    'x-service-mode': 'live',
+  },
+}
+
 const attemptExample = {
   number: 1,
+  request: attemptRequestExample,
   startedAt: '2026-03-01T09:30:00.020Z',
   durationMs: 100,
   responseStatus: 500,
@@ -60,9 +75,29 @@ const attemptExample = {
   reposted: false,
 }
 
+const attemptRequest = z
+  .object({
+    url: z
+      .string()
+      .nullable()
+      .meta({
+        description: `Where it was posted: the URL of the webhook at that time. Null where that is not known any more: the URL has changed ${keptWebhookUrls} times since, or the attempt was made by a version that did not keep it.`,
+      }),
+    headers: z.record(z.string(), z.string()).meta({
+      description:
+        'Its headers, without the signatures, which are made with the secrets of that moment and not kept, and without `traceparent`.',
+    }),
+  })
+  .meta({
+    id: 'AttemptRequest',
+    description: 'The request of an attempt. Its body is the event, as `GET …/event` returns it, without `mode`.',
+    example: attemptRequestExample,
+  })
+
 const attempt = z
   .object({
     number: z.int().min(1).meta({ description: 'Counted from 1.' }),
+    request: attemptRequest,
     startedAt: timestamp,
     durationMs: z.int().min(0).meta({ description: 'Milliseconds from the start to the answer or the failure.' }),
     responseStatus: z.int().nullable().meta({

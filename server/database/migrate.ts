@@ -51,6 +51,7 @@ import * as variantFailures from './migrations/0044-variant-failures.ts'
 import * as domainBounces from './migrations/0045-domain-bounces.ts'
 import * as recipientsByEmail from './migrations/0046-recipients-by-email.ts'
 import * as listedSegments from './migrations/0047-listed-segments.ts'
+import * as attemptUrls from './migrations/0048-attempt-urls.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -103,6 +104,7 @@ export const migrations: Migrations = {
   '0045-domain-bounces': domainBounces,
   '0046-recipients-by-email': recipientsByEmail,
   '0047-listed-segments': listedSegments,
+  '0048-attempt-urls': attemptUrls,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -48,7 +48,13 @@ import type {
   UserSessionsTable,
   UsersTable,
 } from './tables/users.ts'
-import type { DeliveryFlowsTable, FlowStatesTable, WebhookOutcomesTable, WebhooksTable } from './tables/webhooks.ts'
+import type {
+  DeliveryFlowsTable,
+  FlowStatesTable,
+  WebhookOutcomesTable,
+  WebhooksTable,
+  WebhookUrlsTable,
+} from './tables/webhooks.ts'
 
 /** All tables of the service, for Kysely. The tables of the queue are in the schema `pgboss`. */
 export type Database = {
@@ -73,6 +79,7 @@ export type Database = {
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable
   webhook_outcomes: WebhookOutcomesTable
+  webhook_urls: WebhookUrlsTable
   events: EventsTable
   event_counters: EventCountersTable
   event_positions: EventPositionsTable

@@ -99,8 +99,27 @@ export async function findEventOf(
     .executeTakeFirst()
 }
 
-export async function listAttempts(handle: Handle, deliveryId: string) {
-  return handle.selectFrom('attempts').selectAll().where('delivery_id', '=', deliveryId).orderBy('number').execute()
+/** Returns the attempts of a delivery, the first one first, each with the URL that the webhook had then. */
+export async function listAttempts(
+  handle: Handle,
+  { webhookId, deliveryId }: { webhookId: string; deliveryId: string },
+) {
+  return handle
+    .selectFrom('attempts')
+    .selectAll()
+    .select((attempts) =>
+      attempts
+        .selectFrom('webhook_urls')
+        .select('url')
+        .where('webhook_id', '=', webhookId)
+        .whereRef('version', '<=', 'attempts.webhook_version')
+        .orderBy('version', 'desc')
+        .limit(1)
+        .as('url'),
+    )
+    .where('delivery_id', '=', deliveryId)
+    .orderBy('number')
+    .execute()
 }
 
 export type AttemptRow = Awaited<ReturnType<typeof listAttempts>>[number]
@@ -134,6 +153,8 @@ export async function makeDue(
 export type SampleDelivery = {
   scope: Scope
   webhookId: string
+  /** The version of the webhook that was used. */
+  webhookVersion: number
   event: { id: string; type: string; body: string; traceparent: string | null; createdAt: Date }
   delivery: { id: string; succeeded: boolean; completedAt: Date }
   attempt: {
@@ -148,7 +169,7 @@ export type SampleDelivery = {
 /** Inserts a sample that was sent: its event, its delivery and its only attempt. */
 export async function insertSample(
   trx: Trx,
-  { scope, webhookId, event, delivery, attempt }: SampleDelivery,
+  { scope, webhookId, webhookVersion, event, delivery, attempt }: SampleDelivery,
 ): Promise<void> {
   await trx
     .insertInto('events')
@@ -193,6 +214,7 @@ export async function insertSample(
       response_body: attempt.response?.body ?? null,
       error: attempt.fault,
       reposted: attempt.outcome.reposted,
+      webhook_version: webhookVersion,
     })
     .execute()
 }

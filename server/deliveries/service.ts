@@ -19,7 +19,7 @@ import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope, Scope } from '../shared/scope.ts'
-import { attempt } from '../webhook-delivery/attempt/attempt.ts'
+import { attempt, repeatableHeaders } from '../webhook-delivery/attempt/attempt.ts'
 import { tracedAttempt } from '../webhook-delivery/attempt/attempt-span.ts'
 import { type Exchange, loggedAnswer } from '../webhook-delivery/attempt/exchange.ts'
 import type { Keyring } from '../webhook-delivery/attempt/keyring.ts'
@@ -152,8 +152,8 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       await mustExist(handle, scope, webhookId)
       const row = await findWaitingDelivery({ handle, queue }, { webhookId, deliveryId })
       if (row === undefined) throw notFound('delivery', deliveryId)
-      const attempts = await listAttempts(handle, deliveryId)
-      return { ...toDelivery(row), ...waitOf(row), attempts: attempts.map(toAttempt) }
+      const attempts = await listAttempts(handle, { webhookId, deliveryId })
+      return { ...toDelivery(row), ...waitOf(row), attempts: attempts.map((one) => toAttempt(row, one)) }
     },
 
     async getEvent(handle, scope, webhookId, deliveryId) {
@@ -260,6 +260,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         await insertSample(trx, {
           scope,
           webhookId,
+          webhookVersion: webhook.version,
           event: { id: eventId, type, body, traceparent, createdAt: now },
           delivery: { id: deliveryId, succeeded: fault === null, completedAt: clock.now() },
           attempt: { outcome, response: answer, fault },
@@ -323,10 +324,14 @@ function toRecovery(row: RecoveryRow): Recovery {
   }
 }
 
-function toAttempt(row: AttemptRow): DeliveryWithAttempts['attempts'][number] {
+function toAttempt(
+  { event_id: eventId, mode, sample }: DeliveryRow,
+  row: AttemptRow,
+): DeliveryWithAttempts['attempts'][number] {
   return {
     number: row.number,
     startedAt: row.started_at.toISOString(),
+    request: { url: row.url, headers: repeatableHeaders({ eventId, mode, sample }, row.started_at) },
     durationMs: row.duration_ms,
     responseStatus: row.response_status,
     responseBody: row.response_body,

@@ -112,6 +112,8 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     await main.getByText('the time of its next attempt').waitFor()
     await main.getByText('Answered 503').waitFor()
     await main.getByText('database is down').waitFor()
+    await main.locator('summary', { hasText: `Request 1: POST ${receiver.url}/people` }).click()
+    await main.getByText(`webhook-id: ${failed.id}`).waitFor()
     expect(await screenFaults(page)).toEqual([])
     await main.getByRole('button', { name: 'Send again' }).click()
     expect(eventIn(await arrived(5))).toEqual(failed)

@@ -48,6 +48,7 @@ const owners: Record<string, Owner> = {
       queue: 'jobs of an older version get their flow from the webhook',
     },
   },
+  webhook_urls: { room: 'deliveries' },
   delivery_flows: {
     room: 'queue',
     also: { 'webhook-delivery': 'loaded with a delivery', 'fan-out': 'read with a webhook' },

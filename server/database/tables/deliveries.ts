@@ -35,6 +35,8 @@ export type AttemptsTable = {
   error: string | null
   /** True when its request was sent twice. */
   reposted: Generated<boolean>
+  /** The version of the webhook that it was made for, which tells its URL. Null: not known. */
+  webhook_version: number | null
 }
 
 /** Recoveries and their progress. At most one recovery of a webhook is running. */

@@ -32,6 +32,13 @@ export type WebhooksTable = {
   updated_at: Generated<Date>
 }
 
+/** The URLs of webhooks: each with the version that it began with. Triggers write them, the last 20 of a webhook. */
+export type WebhookUrlsTable = {
+  webhook_id: string
+  version: number
+  url: string
+}
+
 /** States of flows that recently had work, as reported by each process. Unlogged: it may be empty at any time. */
 export type FlowStatesTable = {
   flow: number

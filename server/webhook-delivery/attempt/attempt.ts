@@ -4,7 +4,7 @@ import { noTracer, type Tracer } from '../../observability/tracing/tracer.ts'
 import { endAttemptSpan, startAttemptSpan, type TracedAttempt } from './attempt-span.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import type { SigningKeys } from './keyring.ts'
-import { signatureHeaders } from './signature.ts'
+import { secondsOf, signatureHeaders } from './signature.ts'
 
 /** The URL and content of one attempt. */
 export type AttemptTarget = SigningKeys & {
@@ -35,23 +35,33 @@ export async function attempt(
   const span = startAttemptSpan(tracer, target)
   // If the attempt is not recorded here, the receiver still continues the trace of the event.
   const traceparent = span.traceparent ?? target.traced?.traceparent
+  const startedAt = clock.now()
   const headers = {
-    'content-type': 'application/json; charset=utf-8',
-    'user-agent': 'Postern-Webhooks/1',
-    'x-service-mode': target.mode,
-    ...signatureHeaders({
-      eventId: target.eventId,
-      body: target.body,
-      timestamp: clock.now(),
-      key: target.key,
-      previousKeys: target.previousKeys,
-    }),
-    ...(target.sample && { 'x-service-sample': 'true' }),
+    ...repeatableHeaders(target, startedAt),
+    ...signatureHeaders({ ...target, timestamp: startedAt }),
     ...(traceparent !== undefined && { traceparent }),
   }
-  const outcome = await exchange.send({ url: target.url, headers, body: target.body }, signal)
+  const outcome = await exchange.send({ url: target.url, headers, body: target.body, startedAt }, signal)
   endAttemptSpan(span, outcome)
   return outcome
+}
+
+/**
+ * Returns the headers of an attempt that can be told afterwards: all but the signatures, which are made with the secrets
+ * of that moment, and `traceparent`.
+ */
+export function repeatableHeaders(
+  { eventId, mode, sample }: Pick<AttemptTarget, 'eventId' | 'mode' | 'sample'>,
+  startedAt: Date,
+): Record<string, string> {
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'Postern-Webhooks/1',
+    'webhook-id': eventId,
+    'webhook-timestamp': secondsOf(startedAt),
+    'x-service-mode': mode,
+    ...(sample && { 'x-service-sample': 'true' }),
+  }
 }
 
 /** The outcome of an attempt that failed because of a fault of the service. The log has the cause. */

@@ -16,6 +16,8 @@ export type ExchangeRequest = {
   headers: Record<string, string>
   /** Sent byte for byte. */
   body: string
+  /** When the attempt began, as its outcome tells it. Default: now. */
+  startedAt?: Date
 }
 
 /** The part of a response that is stored, also if the response broke off. */
@@ -161,7 +163,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   return {
     async send(request, signal) {
-      const startedAt = clock.now()
+      const startedAt = request.startedAt ?? clock.now()
       const start = performance.now()
       const { end, reposted } = await post(request, signal)
       const made = { startedAt, durationMs: performance.now() - start, reposted }

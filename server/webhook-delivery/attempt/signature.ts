@@ -30,6 +30,11 @@ export type SignatureInput = {
   previousKeys: readonly SigningKey[]
 }
 
+/** Returns the value of `webhook-timestamp`: Unix seconds. */
+export function secondsOf(timestamp: Date): string {
+  return String(Math.floor(timestamp.getTime() / 1000))
+}
+
 /**
  * Returns the headers that receivers verify a delivery by, in two formats:
  *
@@ -41,7 +46,7 @@ export type SignatureInput = {
  */
 export function signatureHeaders(input: SignatureInput): Record<string, string> {
   const { eventId, body, key, previousKeys } = input
-  const timestamp = String(Math.floor(input.timestamp.getTime() / 1000))
+  const timestamp = secondsOf(input.timestamp)
   const signed = `${eventId}.${timestamp}.${body}`
   return {
     'x-service-signature': createHmac('sha256', key.text).update(body).digest('hex'),

@@ -131,10 +131,11 @@ async function write(
         ${rows.map(({ answer }) => answer?.body ?? null)}::text[],
         ${rows.map(({ error }) => error)}::text[],
         ${plainArray(rows.map(({ outcome }) => String(outcome?.reposted ?? false)))}::bool[],
+        ${plainArray(rows.map(({ delivery }) => delivery.webhook.version))}::int[],
         ${plainArray(rows.map(({ delivery }) => delivery.webhook.mode))}::text[]
       ) AS i (
         id, job_id, account_id, webhook_id, flow, event_id, event_type, created_at, status, is_claimed, delay_seconds,
-        started_at, duration_ms, response_status, response_body, error, reposted, webhook_mode
+        started_at, duration_ms, response_status, response_body, error, reposted, webhook_version, webhook_mode
       )
       WHERE i.event_id IN (SELECT event_id FROM gone)
     ), made AS (
@@ -150,8 +151,8 @@ async function write(
       FROM input
     ), tried AS (
       INSERT INTO attempts
-        (delivery_id, number, started_at, duration_ms, response_status, response_body, error, reposted)
-      SELECT id, 1, started_at, duration_ms, response_status, response_body, error, reposted
+        (delivery_id, number, started_at, duration_ms, response_status, response_body, error, reposted, webhook_version)
+      SELECT id, 1, started_at, duration_ms, response_status, response_body, error, reposted, webhook_version
       FROM input WHERE started_at IS NOT NULL
     ), counted AS (
       ${countingAttempts(sql`

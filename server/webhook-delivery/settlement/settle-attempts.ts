@@ -86,9 +86,10 @@ async function writeFailures(trx: Trx, queue: Queue, failures: readonly FailedAt
         ${answers.map((answer) => answer?.body ?? null)}::text[],
         ${failures.map(({ verdict }) => verdict.error)}::text[],
         ${failures.map(({ outcome }) => outcome.reposted)}::bool[],
+        ${failures.map(({ delivery }) => delivery.webhook.version)}::int[],
         ${failures.map(countedMode)}::text[]
       ) AS i (id, job_id, run, position, delay_seconds, started_at, duration_ms, response_status, response_body, error,
-        reposted, webhook_mode)
+        reposted, webhook_version, webhook_mode)
     ), settled AS (
       UPDATE deliveries d SET
         attempt_count = d.attempt_count + 1,
@@ -113,8 +114,9 @@ async function writeFailures(trx: Trx, queue: Queue, failures: readonly FailedAt
         CASE WHEN d.run = i.run AND d.status = 'failed' THEN d.status END AS ended
     ), logged AS (
       INSERT INTO attempts
-        (delivery_id, number, started_at, duration_ms, response_status, response_body, error, reposted)
-      SELECT id, number, started_at, duration_ms, response_status, response_body, error, reposted FROM settled
+        (delivery_id, number, started_at, duration_ms, response_status, response_body, error, reposted, webhook_version)
+      SELECT id, number, started_at, duration_ms, response_status, response_body, error, reposted, webhook_version
+      FROM settled
     ), counted AS (
       ${countingAttempts(sql`SELECT *, false AS is_success FROM settled`)}
     )

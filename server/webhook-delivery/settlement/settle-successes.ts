@@ -68,8 +68,10 @@ export async function settleSuccesses(
         ${plainArray(answers.map((answer) => answer?.status ?? null))}::int[],
         ${answers.map((answer) => answer?.body ?? null)}::text[],
         ${plainArray(settlements.map(({ outcome }) => String(outcome.reposted)))}::bool[],
+        ${plainArray(settlements.map(({ delivery }) => delivery.webhook.version))}::int[],
         ${plainArray(settlements.map(countedMode))}::text[]
-      ) AS i (id, job_id, run, position, started_at, duration_ms, response_status, response_body, reposted, webhook_mode)
+      ) AS i (id, job_id, run, position, started_at, duration_ms, response_status, response_body, reposted,
+        webhook_version, webhook_mode)
     ), settled AS (
       UPDATE deliveries d SET
         attempt_count = d.attempt_count + 1,
@@ -82,8 +84,9 @@ export async function settleSuccesses(
       WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(idArray)})) AND ${isUnrecorded}
       RETURNING i.*, d.account_id, d.webhook_id, d.attempt_count AS number, d.run = i.run AS is_current
     ), logged AS (
-      INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body, reposted)
-      SELECT id, number, started_at, duration_ms, response_status, response_body, reposted FROM settled
+      INSERT INTO attempts
+        (delivery_id, number, started_at, duration_ms, response_status, response_body, reposted, webhook_version)
+      SELECT id, number, started_at, duration_ms, response_status, response_body, reposted, webhook_version FROM settled
     ), counted AS (
       ${countingAttempts(sql`
         SELECT *, true AS is_success, CASE WHEN is_current THEN 'succeeded' END AS ended FROM settled

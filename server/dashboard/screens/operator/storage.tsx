@@ -80,7 +80,7 @@ export function Storage() {
               <Section title={`Tables: ${bytesText(databaseBytes)} in all`}>
                 <Tables rows={rows.slice(0, shownTables)} label="The largest tables" />
                 {rows.length > shownTables && (
-                  <details className="chart-table">
+                  <details className="disclosure">
                     <summary>{rows.length - shownTables} more tables</summary>
                     <Tables rows={rows.slice(shownTables)} label="More tables" />
                   </details>

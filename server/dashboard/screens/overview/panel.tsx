@@ -51,7 +51,7 @@ export function Panel({ title, chartTitle, tiles, chart }: Props) {
           <Chart {...chart} />
         </Suspense>
       </div>
-      <details className="chart-table">
+      <details className="disclosure">
         <summary>{chartTitle} as a table</summary>
         <PlainTable label={chartTitle} rows={chart.data} columns={columns} keyOf={({ start }) => String(start)} />
       </details>

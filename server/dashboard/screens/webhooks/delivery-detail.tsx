@@ -92,7 +92,7 @@ function Details({ delivery, webhookId }: DetailsProps) {
                 <ExactTime at={attempt.startedAt} />
               </span>
               <State of={attempt.error === null ? 'succeeded' : 'failed'} />
-              <span className="said">
+              <div className="said">
                 {attempt.responseStatus === null
                   ? (attempt.error ?? 'No answer')
                   : `Answered ${attempt.responseStatus}`}
@@ -103,13 +103,37 @@ function Details({ delivery, webhookId }: DetailsProps) {
                 {attempt.responseBody !== null && attempt.responseBody !== '' && (
                   <CodeBlock>{attempt.responseBody}</CodeBlock>
                 )}
-              </span>
+                <RequestOf attempt={attempt} />
+              </div>
             </li>
           ))}
         </ol>
       </Section>
       {can('events:read') && <Body delivery={delivery} webhookId={webhookId} />}
     </>
+  )
+}
+
+/** Where an attempt went, and its headers. The body is the same for all attempts. */
+function RequestOf({ attempt: { number, request } }: { attempt: Delivery['attempts'][number] }) {
+  const { url, headers } = request
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return (
+    <details className="disclosure">
+      <summary>
+        Request {number}
+        {url !== null && (
+          <>
+            : <span className="mono">POST {url}</span>
+          </>
+        )}
+      </summary>
+      <CodeBlock>{lines.join('\n')}</CodeBlock>
+      <p className="dimmed">
+        {url === null && 'Its URL is not known any more. '}
+        The signatures are not kept: they are made anew for each attempt.
+      </p>
+    </details>
   )
 }
 
