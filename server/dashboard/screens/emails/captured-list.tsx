@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core'
-import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
@@ -10,6 +9,7 @@ import { Empty } from '../../components/empty.tsx'
 import { TextFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
+import { OnlyLive } from '../../components/only-live.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
@@ -61,24 +61,15 @@ export function CapturedList() {
       subtitle="Email that was kept here instead of being sent, as it would have left."
       action={action}
     >
-      {mode === 'live' ? <LiveList /> : <OnlyLive />}
+      {mode === 'live' ? (
+        <LiveList />
+      ) : (
+        <OnlyLive title="Nothing is captured in test mode" path="/captured">
+          Test mode checks emails and sends none. Send with a live key: no email leaves this machine.
+        </OnlyLive>
+      )}
       {isDeleting && <DeleteAll onClose={() => setDeleting(false)} />}
     </Screen>
-  )
-}
-
-function OnlyLive() {
-  const { account } = useScope()
-  const navigate = useNavigate()
-  return (
-    <Empty
-      title="Nothing is captured in test mode"
-      action={
-        <Button onClick={() => void navigate({ to: `/${account.id}/live/captured` })}>Switch to live mode</Button>
-      }
-    >
-      Test mode checks emails and sends none. Send with a live key: no email leaves this machine.
-    </Empty>
   )
 }
 

@@ -1,6 +1,5 @@
 import { Button, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
@@ -10,6 +9,7 @@ import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
 import { FormDialog } from '../../components/form-dialog.tsx'
+import { OnlyLive } from '../../components/only-live.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { Time } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
@@ -28,24 +28,15 @@ export function SuppressionList() {
   )
   return (
     <Screen title="Suppressions" subtitle="Addresses that are not written to." action={add}>
-      {mode === 'live' ? <LiveList /> : <OnlyLive />}
+      {mode === 'live' ? (
+        <LiveList />
+      ) : (
+        <OnlyLive title="Suppressions are shown in live mode" path="/suppressions">
+          Test mode sends no email. It learns of no bounces and does not read this list.
+        </OnlyLive>
+      )}
       {isAdding && <AddSuppression onClose={() => setAdding(false)} />}
     </Screen>
-  )
-}
-
-function OnlyLive() {
-  const { account } = useScope()
-  const navigate = useNavigate()
-  return (
-    <Empty
-      title="Suppressions are shown in live mode"
-      action={
-        <Button onClick={() => void navigate({ to: `/${account.id}/live/suppressions` })}>Switch to live mode</Button>
-      }
-    >
-      Test mode sends no email. It learns of no bounces and does not read this list.
-    </Empty>
   )
 }
 
