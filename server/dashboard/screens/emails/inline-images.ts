@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
+import { skipToken, useQuery } from '@tanstack/react-query'
 import { useScope } from '../../api/scope.tsx'
-import type { Message, MessageFile } from './message.ts'
+import type { FileOperation, Message, MessageFile } from './message.ts'
 
 /** Types of images that a browser shows without running anything. */
 const types: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
@@ -26,23 +26,23 @@ function shownInline(attachments: readonly MessageFile[]): number[] {
   return shown
 }
 
-/** Reads the inline images of a message. None until all are read. */
+/** Reads the inline images of a message, where its files can be read. None until all are read. */
 export function useInlineImages({ id, attachments, fileOperation }: Message): InlineImages {
   const { call, accountId, mode } = useScope()
   const indexes = shownInline(attachments)
+  const readEach = async (operation: FileOperation): Promise<InlineImages> => {
+    const read = indexes.map(async (index) => {
+      const params = { id, index: String(index) }
+      const { contentId, contentType, content } = await call(operation, { params })
+      return [String(contentId), `data:${contentType};base64,${content}`] as const
+    })
+    return new Map(await Promise.all(read))
+  }
   const { data = noImages } = useQuery({
     queryKey: [accountId, mode, 'inline images', id],
-    enabled: indexes.length > 0,
     // They never change.
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async (): Promise<InlineImages> => {
-      const read = indexes.map(async (index) => {
-        const params = { id, index: String(index) }
-        const { contentId, contentType, content } = await call(fileOperation, { params })
-        return [String(contentId), `data:${contentType};base64,${content}`] as const
-      })
-      return new Map(await Promise.all(read))
-    },
+    queryFn: fileOperation === null || indexes.length === 0 ? skipToken : () => readEach(fileOperation),
   })
   return data
 }
