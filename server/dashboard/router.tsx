@@ -135,6 +135,14 @@ const screens = [
     lazyRouteComponent(() => import('./screens/emails/captured-detail.tsx'), 'CapturedDetail'),
   ),
   screen(
+    'inbound-messages',
+    lazyRouteComponent(() => import('./screens/emails/inbound-list.tsx'), 'InboundList'),
+  ),
+  screen(
+    'inbound-messages/$id',
+    lazyRouteComponent(() => import('./screens/emails/inbound-detail.tsx'), 'InboundDetail'),
+  ),
+  screen(
     'webhooks',
     lazyRouteComponent(() => import('./screens/webhooks/webhook-list.tsx'), 'WebhookList'),
   ),

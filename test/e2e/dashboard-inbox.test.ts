@@ -1,17 +1,20 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard, shown } from '../support/dashboard.ts'
+import { hostileMessage, mildHtml, script } from '../support/hostile-email.ts'
 import { type Person, signUp } from '../support/people.ts'
+import { comeBack, takesInbound, untilCaptured } from '../support/returned-mail.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-describeInBrowser('emails and events in the dashboard', { timeout: 120_000 }, () => {
+describeInBrowser('emails, events and inbound messages in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let person: Person
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
+    ;[service, chromium] = await Promise.all([startTestService({ mail: takesInbound }), startBrowser()])
     person = await signUp(service)
     await service.client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
   })
@@ -115,6 +118,75 @@ describeInBrowser('emails and events in the dashboard', { timeout: 120_000 }, ()
     await search.press('Enter')
     await main.getByText('must be a whole identifier that begins with "evt_"').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a message that comes back and is not understood appears by itself, with why, and nothing in it runs', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    await page.goto(`/app/${service.accountId}/live/inbound-messages`)
+    await page.getByRole('heading', { name: 'No inbound messages yet' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    const { id } = await send('Answered by a program')
+    const { returnPath } = await untilCaptured(service, id)
+    await comeBack(service, returnPath, hostileMessage(mildHtml))
+    const row = page.getByRole('row', { name: 'It is neither a delivery status notification nor a feedback report.' })
+    await row.getByRole('cell', { name: script }).first().waitFor()
+    await row.getByRole('link').click()
+
+    await page.getByRole('heading', { level: 1, name: script }).waitFor()
+    const main = page.getByRole('main')
+    await main.getByText('It is neither a delivery status notification').waitFor()
+    await main.getByText(returnPath).waitFor()
+    await page.frameLocator('iframe').getByText('Hello').waitFor()
+    await main.getByRole('cell', { name: '<img src=x onerror=alert()>.html' }).waitFor()
+    expect(await main.getByRole('button', { name: /^Download/ }).count()).toBe(0)
+    await main.getByText('Headers', { exact: true }).click()
+    expect(await main.locator('pre.block').innerText()).toContain(`X-Header: ${script}`)
+    await main.getByText('Source', { exact: true }).click()
+    const [source] = await Promise.all([
+      page.waitForEvent('download'),
+      main.getByRole('button', { name: 'Download the source' }).click(),
+    ])
+    expect(source.suggestedFilename()).toMatch(/^inb_\w+\.eml$/)
+    expect(await readFile(await source.path(), 'utf8')).toContain(`Subject: ${script}`)
+    expect(await page.title()).toBe(`${script} · Ours · Postern`)
+    expect(await main.locator('img, script').count()).toBe(0)
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('an email leads to what came back about it and was not understood, and that message to the email', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    const [of, other] = await Promise.all([send('With an answer'), send('Without one')])
+    const { returnPath } = await untilCaptured(service, of.id)
+    await comeBack(service, returnPath, 'From: ada@example.org\r\nSubject: Where is my parcel?\r\n\r\nHello\r\n')
+    await page.goto(`/app/${service.accountId}/live/emails/${of.id}`)
+    const main = page.getByRole('main')
+    await main.getByRole('link', { name: 'What came back and was not understood' }).click()
+    await main.getByRole('cell', { name: 'Where is my parcel?' }).waitFor()
+    expect(await main.getByRole('row').count()).toBe(2)
+    expect(new URL(page.url()).searchParams.get('email')).toBe(of.id)
+    await main.getByRole('row').getByRole('link', { name: 'ada@example.org' }).click()
+    await main.getByText('Hello', { exact: true }).waitFor()
+    await main.getByRole('link', { name: 'Its recipients and timeline' }).click()
+    await page.getByRole('heading', { level: 1, name: 'With an answer' }).waitFor()
+
+    await page.goto(`/app/${service.accountId}/live/inbound-messages?email=${other.id}`)
+    await page.getByRole('heading', { name: 'No inbound message is of this email' }).waitFor()
+    await page.getByRole('button', { name: 'Clear the filters' }).click()
+    await main.getByRole('cell', { name: 'Where is my parcel?' }).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('inbound messages are in live mode only, which their screen leads to', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    await page.goto(`/app/${service.accountId}/test/inbound-messages`)
+    await page.getByRole('button', { name: 'Switch to live mode' }).click()
+    await page.getByRole('cell', { name: 'Where is my parcel?' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/app/${service.accountId}/live/inbound-messages`)
     expect(complaints).toEqual([])
     await context.close()
   })

@@ -13,7 +13,7 @@ import { untilLogged } from '../support/request-logs.ts'
 import type { Made } from '../support/screen.ts'
 import { screensOf } from '../support/screens.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { insertCapturedMessage } from '../support/stored-messages.ts'
+import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
 
 describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
@@ -82,6 +82,7 @@ describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
       campaign: campaign.id,
       template: template.id,
       captured: await insertCapturedMessage(service.database, { accountId: service.accountId }),
+      inbound: await insertInboundMessage(service.database, { accountId: service.accountId }),
       domain: domain.id,
       webhook: webhook.id,
       delivery: delivery.id,

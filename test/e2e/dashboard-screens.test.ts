@@ -16,17 +16,17 @@ import {
 } from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { writeHostileContacts } from '../support/hostile-contacts.ts'
-import { hostileHtml, hostileMessage, mildHtml, script } from '../support/hostile-email.ts'
+import { hostileHtml, hostileStored, mildHtml, script } from '../support/hostile-email.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { untilLogged } from '../support/request-logs.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { insertCapturedMessage } from '../support/stored-messages.ts'
+import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
 
 /** Of the paths of screens with an id in it, those of what belongs to one mode. */
-const ofOneMode = /^(emails|campaigns|captured|webhooks|events|logs|imports)\//
+const ofOneMode = /^(emails|campaigns|captured|inbound-messages|webhooks|events|logs|imports)\//
 
 describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
@@ -37,6 +37,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   let screens: string[]
   let hostileEmail: string
   let hostileCaptured: string
+  let hostileInbound: string
   let written: Awaited<ReturnType<typeof writeHostileCampaigns>>
 
   beforeAll(async () => {
@@ -55,13 +56,9 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await receiver?.stop()
   })
 
-  const capture = (html: string) =>
-    insertCapturedMessage(service.database, {
-      accountId: service.accountId,
-      recipients: [script],
-      mailFrom: script,
-      content: hostileMessage(html),
-    })
+  const capture = (html: string) => insertCapturedMessage(service.database, hostileStored(service.accountId, html))
+  const comeBack = (html: string, emailId: string) =>
+    insertInboundMessage(service.database, { ...hostileStored(service.accountId, html), emailId, reason: script })
 
   /** Puts script into every field that takes it. */
   async function fill(): Promise<string[]> {
@@ -111,6 +108,8 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     const { data: events } = await client.succeed(contract.events.list, { query: {} })
     const captured = await capture(mildHtml)
     hostileCaptured = await capture(hostileHtml)
+    const inbound = await comeBack(mildHtml, emailId)
+    hostileInbound = await comeBack(hostileHtml, hostileEmail)
     await client.send('POST', '/v1/domains', { json: { name: script, [script]: script } })
     const failed = await untilLogged(service, { status: '4xx' })
     return [
@@ -127,6 +126,8 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       `templates/${written.template}`,
       'captured',
       `captured/${captured}`,
+      'inbound-messages',
+      `inbound-messages/${inbound}`,
       'domains',
       `domains/${domain.id}`,
       `domains/${pending.id}`,
@@ -303,6 +304,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       'emails',
       'campaigns',
       'captured',
+      'inbound-messages',
       'webhooks',
       'suppressions',
       'imports',
@@ -333,6 +335,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   test.each([
     ['an email', 'HTML source', () => `emails/${hostileEmail}`],
     ['a captured message', 'HTML source', () => `captured/${hostileCaptured}`],
+    ['an inbound message', 'HTML source', () => `inbound-messages/${hostileInbound}`],
     ['a campaign', null, () => `campaigns/${written.hostileDraft}`],
     ['a campaign that is edited', null, () => `campaigns/${written.hostileDraft}/edit`],
     ['a template', null, () => `templates/${written.hostileTemplate}`],

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { comeBack, takesInbound, untilCaptured } from '../support/returned-mail.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /* The whole way of an email: sent, captured, shown, and what comes back about it. */
@@ -10,7 +10,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 let service: TestService
 
 beforeAll(async () => {
-  service = await startTestService({ mail: { inbound: { host: '127.0.0.1', port: 0, tls: null } } })
+  service = await startTestService({ mail: takesInbound })
   await service.client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
 })
 afterAll(() => service.stop())
@@ -20,20 +20,10 @@ const sample = (name: string) =>
 
 /** Sends an email, waits until it is captured, and answers its return path. */
 async function sendAndCapture(to: string): Promise<{ emailId: string; returnPath: string; capturedId: string }> {
-  const { client } = service
-  const { id: emailId } = await client.succeed(contract.emails.send, {
+  const { id: emailId } = await service.client.succeed(contract.emails.send, {
     body: { from: 'Shop <hello@shop.test>', to: [to], subject: 'Grüße', html: '<p>Hello</p>', text: 'Hello' },
   })
-  const list = () => client.succeed(contract.capturedMessages.list, { query: { emailId } })
-  await expect.poll(async () => (await list()).data.length).toBe(1)
-  const [message] = (await list()).data
-  return { emailId, returnPath: message?.mailFrom ?? '', capturedId: message?.id ?? '' }
-}
-
-/** Hands a message over as a mail server on the internet does. */
-async function comeBack(to: string, raw: string): Promise<void> {
-  const client = createTransport({ host: '127.0.0.1', port: Number(service.app.inboundPort), ignoreTLS: true })
-  await client.sendMail({ envelope: { from: '', to }, raw })
+  return { emailId, ...(await untilCaptured(service, emailId)) }
 }
 
 test('an email is captured as it would have been sent, and shown', async () => {
@@ -59,7 +49,7 @@ test('an email is captured as it would have been sent, and shown', async () => {
 test('a notification that comes back bounces it, for the API and for webhooks', async () => {
   const { client } = service
   const { emailId, returnPath } = await sendAndCapture('ada@example.org')
-  await comeBack(returnPath, sample('postfix-user-unknown'))
+  await comeBack(service, returnPath, sample('postfix-user-unknown'))
   const email = await client.succeed(contract.emails.get, { params: { id: emailId } })
   expect(email).toMatchObject({ status: 'bounced', recipients: [{ address: 'ada@example.org', status: 'bounced' }] })
   expect(email.timeline.at(-1)).toMatchObject({ type: 'bounced', host: 'mx1.example.org' })
@@ -72,7 +62,7 @@ test('a notification that comes back bounces it, for the API and for webhooks', 
 test('what is not understood is shown, and everything is counted', async () => {
   const { client, url } = service
   const { emailId, returnPath } = await sendAndCapture('bob@example.org')
-  await comeBack(returnPath, sample('person'))
+  await comeBack(service, returnPath, sample('person'))
   const { data } = await client.succeed(contract.inboundMessages.list, { query: { emailId } })
   expect(data).toMatchObject([{ emailId, subject: 'My parcel could not be delivered' }])
   const figures = await (await fetch(`${url}/metrics`)).text()
@@ -85,7 +75,7 @@ test('a process that does not work takes nothing', async () => {
   await using other = await startTestService({
     beside: service,
     roles: { worker: false },
-    mail: { inbound: { host: '127.0.0.1', port: 0, tls: null } },
+    mail: takesInbound,
   })
   expect(other.app.inboundPort).toBeNull()
 })

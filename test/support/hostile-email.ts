@@ -1,3 +1,5 @@
+import type { StoredMessage } from './stored-messages.ts'
+
 /** Runs in a browser that takes it for HTML, and renames the page. */
 export const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
@@ -12,7 +14,7 @@ export const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.docume
   <iframe src="https://tracker.example/g"></iframe><form action="https://tracker.example/h"><button>Send</button></form>
   <h1 style="color: rgb(4, 5, 6); x: }</style><script>document.title='owned'</script>">Hello</h1><a href="https://tracker.example/i" target="_top">Away</a></body>`
 
-/** A captured message with script in each field that is shown. */
+/** A message with script in each field that is shown. */
 export const hostileMessage = (html: string) =>
   [
     `From: "${script.replaceAll('"', "'")}" <shop@example.com>`,
@@ -32,3 +34,11 @@ export const hostileMessage = (html: string) =>
     '--b--',
     '',
   ].join('\r\n')
+
+/** The same as a captured or inbound message, with script in its envelope too. */
+export const hostileStored = (accountId: string, html: string): StoredMessage => ({
+  accountId,
+  recipients: [script],
+  mailFrom: script,
+  content: hostileMessage(html),
+})

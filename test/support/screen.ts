@@ -29,6 +29,7 @@ export type Made = Record<
   | 'campaign'
   | 'template'
   | 'captured'
+  | 'inbound'
   | 'domain'
   | 'webhook'
   | 'delivery'

@@ -64,6 +64,21 @@ export function screensOf(made: Made): Screen[] {
       ],
     },
     {
+      path: 'inbound-messages',
+      heading: 'Inbound',
+      permission: 'emails:read',
+      buttons: [],
+      calls: [['GET /v1/inbound-messages', 'emails:read']],
+    },
+    {
+      path: `inbound-messages/${made.inbound}`,
+      heading: 'Hello',
+      area: 'Inbound',
+      permission: 'emails:read',
+      buttons: [],
+      calls: [[`GET /v1/inbound-messages/${none}`, 'emails:read']],
+    },
+    {
       path: 'domains',
       heading: 'Domains',
       permission: 'domains:read',

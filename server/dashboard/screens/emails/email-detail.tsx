@@ -84,7 +84,7 @@ function Details({ email }: { email: EmailDetails }) {
       <Section title="Recipients">
         <Recipients recipients={email.recipients} />
       </Section>
-      <Section title="Timeline">
+      <Section title="Timeline" action={mode === 'live' && <InboundLink emailId={email.id} />}>
         <Timeline entries={email.timeline} />
       </Section>
       <Section title="Content">
@@ -103,6 +103,17 @@ function CapturedLink({ id }: { id: string }) {
   return (
     <ScreenLink to="/captured" search={{ email: id }}>
       What would have been sent
+    </ScreenLink>
+  )
+}
+
+/** Leads to what came back about an email and was not understood, where there is something. */
+function InboundLink({ emailId }: { emailId: string }) {
+  const { data: inbound } = useGet('GET /v1/inbound-messages', { query: { emailId, limit: 1 } })
+  if (inbound === undefined || inbound.data.length === 0) return null
+  return (
+    <ScreenLink to="/inbound-messages" search={{ email: emailId }}>
+      What came back and was not understood
     </ScreenLink>
   )
 }

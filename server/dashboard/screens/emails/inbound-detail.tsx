@@ -1,0 +1,31 @@
+import { useParams } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { StoredMessage } from './stored-message.tsx'
+
+const words = { recipients: 'Came to', sender: 'Envelope sender', time: 'Received', noEmail: 'Not known' }
+
+/** One inbound message: why it was not understood, which email it is about, and what is in it. */
+export function InboundDetail() {
+  const { id = '' } = useParams({ strict: false })
+  const query = useGet('GET /v1/inbound-messages/:id', { params: { id } })
+  const { data: message } = query
+  return (
+    <Screen
+      title={message === undefined ? 'Inbound message' : (message.subject ?? '(no subject)')}
+      parent={{ label: 'Inbound', path: '/inbound-messages' }}
+    >
+      <Loaded query={query} what="inbound message">
+        {(read) => (
+          <StoredMessage
+            message={read}
+            fileOperation={null}
+            words={words}
+            first={[['Not understood', <strong key="reason">{read.reason}</strong>]]}
+          />
+        )}
+      </Loaded>
+    </Screen>
+  )
+}
