@@ -216,6 +216,8 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
         body: { url, events: ['contact.created'], description: script, metadata: { customer } },
       })
       await service.client.succeed(contract.webhooks.test, { params: { id }, body: {} })
+      const since = new Date().toISOString()
+      await service.client.succeed(contract.deliveries.recover, { params: { id }, body: { since } })
       const { data } = await service.client.succeed(contract.deliveries.list, { params: { id }, query: {} })
       const { page, complaints } = await openPage(chromium.browser, { viewport, colorScheme })
       const theme = { accentColor: '#ffd400' }

@@ -17,8 +17,8 @@ import {
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { writeHostileContacts } from '../support/hostile-contacts.ts'
 import { hostileHtml, hostileStored, mildHtml, script } from '../support/hostile-email.ts'
+import { createHostileWebhook, deliverToWebhook } from '../support/hostile-webhooks.ts'
 import { type Person, signUp } from '../support/people.ts'
-import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { untilLogged } from '../support/request-logs.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
@@ -65,9 +65,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     const { client } = service
     const domain = await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
     const pending = await client.succeed(contract.domains.create, { body: { name: 'pending.example' } })
-    const webhook = await client.succeed(contract.webhooks.create, {
-      body: { url: receiver.url, events: ['email.sent', 'email.delivered', 'subscriber.added'], description: script },
-    })
+    const webhook = await createHostileWebhook(service, { url: receiver.url, script })
     const send = async (html: string) => {
       const body = {
         from: `"${script.replaceAll('"', "'")}" <hello@shop.test>`,
@@ -97,14 +95,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
     await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
     await person.send('PATCH', '/v1/user', { json: { name: script } })
-    const customer = await openPortal(service, { customer: script })
-    await customer.send('POST', '/v1/webhooks', { json: { url: receiver.url, events: ['email.sent'] } })
-    await client.succeed(contract.webhooks.test, { params: { id: webhook.id }, body: {} })
-    await receiver.received(2)
-    const { data: deliveries } = await client.succeed(contract.deliveries.list, {
-      params: { id: webhook.id },
-      query: {},
-    })
+    const delivery = await deliverToWebhook(service, { webhook, receiver, script })
     const { data: events } = await client.succeed(contract.events.list, { query: {} })
     const captured = await capture(mildHtml)
     hostileCaptured = await capture(hostileHtml)
@@ -133,9 +124,9 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       `domains/${pending.id}`,
       `domains/${pending.id}/deliverability`,
       'webhooks',
-      `webhooks/${webhook.id}`,
-      `webhooks/${webhook.id}/receiver`,
-      `webhooks/${webhook.id}/deliveries/${deliveries.at(-1)?.id}`,
+      `webhooks/${webhook}`,
+      `webhooks/${webhook}/receiver`,
+      `webhooks/${webhook}/deliveries/${delivery}`,
       'event-types',
       'event-types/email.clicked',
       'events',

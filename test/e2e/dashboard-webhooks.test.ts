@@ -2,11 +2,37 @@ import { createHmac } from 'node:crypto'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { phone, screenFaults, shown } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
 import { answer, type Received, type Receiver, startReceiver } from '../support/receiver.ts'
 import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
+
+type Inserted = { id: string; webhookId: string; status: 'running' | 'completed'; since: Date; at: Date }
+
+/** Inserts a recovery that no task goes on with, so that it stays as it is. */
+async function insertRecovery({ service }: DashboardWorld, { id, webhookId, status, since, at }: Inserted) {
+  const isRunning = status === 'running'
+  await service.database.db
+    .insertInto('webhook_recoveries')
+    .values({
+      account_id: service.accountId,
+      id,
+      webhook_id: webhookId,
+      status,
+      since,
+      until: null,
+      types: ['subscriber.added'],
+      found: 1_040,
+      found_all: !isRunning,
+      done: isRunning ? 12 : 1_040,
+      created_at: at,
+      last_position: null,
+      completed_at: isRunning ? null : at,
+    })
+    .execute()
+}
 
 /* Each step builds on the one before: one webhook, from its test to what it has missed. */
 describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
@@ -143,6 +169,42 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     // The figures of the list, which count attempts when their ends are recorded, are read seldom.
     await expect.poll(() => main.getByRole('table').getByRole('cell', { name: 'Succeeded' }).count()).toBe(6)
     expect(await screenFaults(page)).toEqual([])
+  })
+
+  const recoveries = () => main.getByRole('table', { name: 'Recoveries' }).locator('tbody').getByRole('row')
+
+  test('a recovery that was started earlier is seen after a reload, and a running one until it ends', async () => {
+    await page.reload()
+    await recoveries()
+      .filter({ hasText: /Completed.*2 of 2/ })
+      .waitFor()
+    expect(await recoveries().count()).toBe(1)
+
+    const since = new Date('2026-03-01T09:30:00Z')
+    const insert = (status: 'running' | 'completed', at: Date) =>
+      insertRecovery(world, { id: newId('recovery', at), webhookId: webhook.id, status, since, at })
+    for (const day of [1, 2, 3, 4, 5]) await insert('completed', new Date(Date.UTC(2026, 2, day)))
+    await insert('running', new Date())
+    await page.reload()
+    const running = recoveries().first()
+    await running.filter({ hasText: /Running.*12 of at least 1,040/ }).waitFor()
+    await running.locator(`time[datetime="${since.toISOString()}"]`).waitFor()
+    expect(await recoveries().count()).toBe(5)
+    expect(await screenFaults(page)).toEqual([])
+
+    const update = (status: 'enabled' | 'disabled') =>
+      world.service.client.succeed(contract.webhooks.update, { params: { id: webhook.id }, body: { status } })
+    await update('disabled')
+    await running.filter({ hasText: 'Canceled' }).waitFor()
+    await update('enabled')
+    await main.getByRole('button', { name: 'Show more' }).click()
+    await expect.poll(() => recoveries().count()).toBe(7)
+    const small = await world.openScreen(`webhooks/${webhook.id}`, { viewport: phone })
+    await small.main.getByText('12 of at least 1,040').first().waitFor()
+    expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(await screenFaults(small.page)).toEqual([])
+    expect(small.complaints).toEqual([])
+    await small.context.close()
   })
 
   test('the list tells how much was tried since yesterday, and how much of it failed', async () => {

@@ -140,6 +140,7 @@ export function screensOf(made: Made): Screen[] {
         [`PATCH /v1/webhooks/${none}`, 'webhooks:write'],
         [`DELETE /v1/webhooks/${none}`, 'webhooks:write'],
         [`GET /v1/webhooks/${none}/deliveries`, 'webhooks:read'],
+        [`GET /v1/webhooks/${none}/recoveries`, 'webhooks:read'],
         [`GET /v1/webhooks/${none}/recoveries/${none}`, 'webhooks:read'],
       ],
     },

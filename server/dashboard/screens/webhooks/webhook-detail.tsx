@@ -5,13 +5,14 @@ import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { Loaded, Loading } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { disabledReasons } from './disabled-reasons.ts'
+import { Recoveries, type RecoveryList, useRecoveries } from './recoveries.tsx'
 import type { Webhook } from './webhook.ts'
 import { WebhookActions } from './webhook-actions.tsx'
 
@@ -22,7 +23,10 @@ export function WebhookDetail() {
   const { id = '' } = useParams({ strict: false })
   const { can } = useScope()
   const query = useGet('GET /v1/webhooks/:id', { params: { id } }, { pollMs: () => pollMs })
+  const recoveries = useRecoveries(id)
   const { data: webhook } = query
+  // Read before anything is shown, so that the deliveries below do not move.
+  const isReading = recoveries.rows === undefined && recoveries.error === null
   return (
     <Screen
       title={webhook?.url ?? 'Webhook'}
@@ -31,13 +35,13 @@ export function WebhookDetail() {
       action={webhook && can('webhooks:write') && <WebhookActions webhook={webhook} />}
     >
       <Loaded query={query} what="webhook">
-        {(read) => <Details webhook={read} />}
+        {(read) => (isReading ? <Loading /> : <Details webhook={read} recoveries={recoveries} />)}
       </Loaded>
     </Screen>
   )
 }
 
-function Details({ webhook }: { webhook: Webhook }) {
+function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: RecoveryList }) {
   const { health, disabledReason } = webhook
   const { attempts = 0, successRate = null, meanDurationMs = null, maxDurationMs = null } = health?.lastHour ?? {}
   return (
@@ -90,6 +94,7 @@ function Details({ webhook }: { webhook: Webhook }) {
           ['ID', <Copyable key="id" label="Copy the ID" value={webhook.id} />],
         ]}
       />
+      <Recoveries list={recoveries} />
       <Section title="Deliveries">
         <Deliveries webhookId={webhook.id} />
       </Section>

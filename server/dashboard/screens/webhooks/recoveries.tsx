@@ -1,0 +1,97 @@
+import { type List, type RowOf, useGet, useList } from '../../api/hooks.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Section } from '../../components/facts.tsx'
+import { State } from '../../components/state.tsx'
+import { ExactTime, Time } from '../../components/time.tsx'
+import { countOf } from '../overview/format.ts'
+
+type Recovery = RowOf<'GET /v1/webhooks/:id/recoveries'>
+export type RecoveryList = List<Recovery>
+
+/** Recoveries that are shown at first, and added by "Show more". */
+const limit = 5
+/** Milliseconds between two looks at the one that runs. */
+const pollMs = 2_000
+
+/** Reads the recoveries of a webhook, newest first, and follows the running one: a webhook has one at most. */
+export function useRecoveries(webhookId: string): RecoveryList {
+  const list = useList('GET /v1/webhooks/:id/recoveries', { params: { id: webhookId }, query: { limit } })
+  const running = list.rows?.find(({ status }) => status === 'running')
+  const { data: latest } = useGet(
+    'GET /v1/webhooks/:id/recoveries/:recoveryId',
+    { params: { id: webhookId, recoveryId: running?.id ?? '' } },
+    {
+      enabled: running !== undefined,
+      pollMs: (read) => (read === undefined || read.status === 'running' ? pollMs : false),
+    },
+  )
+  return { ...list, rows: list.rows?.map((row) => (row === running && latest !== undefined ? latest : row)) }
+}
+
+const columns: readonly Column<Recovery>[] = [
+  {
+    header: 'Events',
+    cell: ({ since, until, types }) => (
+      <>
+        {until === null ? 'Since' : 'From'} <ExactTime at={since} />
+        {until !== null && (
+          <>
+            {' '}
+            to <ExactTime at={until} />
+          </>
+        )}
+        {types !== null && <span className="second-line mono wraps">{types.join(', ')}</span>}
+      </>
+    ),
+    phoneLine: (recovery) => onTheirWay(recovery),
+  },
+  {
+    header: 'State',
+    width: '120px',
+    cell: ({ status }) => (
+      <>
+        <State of={status} />
+        {status === 'canceled' && <span className="second-line wraps">The webhook was disabled</span>}
+      </>
+    ),
+  },
+  {
+    header: 'On their way',
+    width: '170px',
+    align: 'right',
+    isMinor: true,
+    cell: (recovery) => <span className="number">{onTheirWay(recovery)}</span>,
+  },
+  {
+    header: 'Started',
+    width: '140px',
+    align: 'right',
+    isMinor: true,
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
+  {
+    header: 'Ended',
+    width: '140px',
+    align: 'right',
+    isMinor: true,
+    cell: ({ completedAt }) => <Time at={completedAt} none="Not yet" />,
+  },
+]
+
+/** Returns how many deliveries were put on their way, of how many. */
+function onTheirWay({ status, done, count, countIsExact }: Recovery): string {
+  if (status === 'completed' && count === 0) return 'It had missed nothing'
+  return `${countOf(done)} of ${countIsExact ? '' : 'at least '}${countOf(count)}`
+}
+
+/** The recoveries of a webhook: running and earlier ones. Nothing where there are none. */
+export function Recoveries({ list }: { list: RecoveryList }) {
+  if (list.rows?.length === 0) return null
+  return (
+    <Section title="Sending again what it missed">
+      <div className="wrapped">
+        <DataTable label="Recoveries" list={list} columns={columns} keyOf={({ id }) => id} empty={null} />
+      </div>
+    </Section>
+  )
+}
