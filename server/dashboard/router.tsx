@@ -267,6 +267,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/settings/brand.tsx'), 'BrandScreen'),
   ),
   screen(
+    'settings/portal-sessions',
+    lazyRouteComponent(() => import('./screens/settings/portal-sessions.tsx'), 'PortalSessions'),
+  ),
+  screen(
     'settings/usage',
     lazyRouteComponent(() => import('./screens/settings/usage.tsx'), 'Usage'),
   ),

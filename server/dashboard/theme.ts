@@ -63,6 +63,9 @@ export const theme = createTheme({
   focusRing: 'auto',
   respectReducedMotion: true,
   components: {
+    ColorPicker: { defaultProps: { hueLabel: 'Hue', saturationLabel: 'Saturation and brightness' } },
+    // In the page's own order, so that the picker is within the dialog that it belongs to.
+    ColorInput: { defaultProps: { popoverProps: { withinPortal: false, transitionProps: { duration: 0 } } } },
     // Most fields are required: the others say that they may be empty.
     InputWrapper: { defaultProps: { withAsterisk: false } },
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close the message' } } },

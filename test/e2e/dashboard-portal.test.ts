@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { freePort } from '../../scripts/support/free-port.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
+import { accessibilityFaults, desktop, openDashboard, phone, screenFaults } from '../support/dashboard.ts'
+import { signUp } from '../support/people.ts'
 import { makePortalLink, openLink } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
@@ -247,4 +248,77 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
       await page.context().close()
     },
   )
+
+  test('a link that is made in the dashboard shows a customer their webhooks, and nothing any more when the session is ended', async () => {
+    // Turns the words behind it around, where the name is not kept apart from them.
+    const customer = `\u202e${script} \u05e9\u05dc\u05d5\u05dd `.padEnd(500, 'x')
+    const mine = `${receiver.url}/of-the-link`
+    const { id } = await service.client.succeed(contract.webhooks.create, {
+      body: { url: mine, events: ['contact.created'], metadata: { customer } },
+    })
+    const opened = await openDashboard(chromium.browser, service, { person: await signUp(service), viewport: phone })
+    const { page, context, complaints } = opened
+    const [main, dialog] = [page.getByRole('main'), page.getByRole('dialog')]
+    /** Looks at the screen, or the dialog on it, as it is now. */
+    async function expectNoFaults(name: string): Promise<void> {
+      await keepScreenshots(page, `portal-sessions-${name}`)
+      expect(await screenFaults(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+      expect(await page.title()).toMatch(/ · Ours · Postern$/)
+    }
+    await page.goto(`/app/${service.accountId}/live/webhooks/${id}`)
+    await main.getByRole('link').filter({ hasText: customer }).click()
+    await page.getByRole('heading', { level: 1, name: 'Customer portal' }).waitFor()
+    await page.getByRole('heading', { name: 'No session of this customer is open' }).waitFor()
+
+    await main.getByRole('button', { name: 'Create a link' }).click()
+    const field = dialog.getByLabel('Customer', { exact: true })
+    expect(await field.inputValue()).toBe(customer)
+    await dialog.getByLabel('Chosen', { exact: true }).check()
+    await dialog.getByRole('button', { name: 'Create link' }).click()
+    await dialog.getByText('Choose at least one event type').waitFor()
+    await dialog.getByLabel('contact.created').check()
+    await dialog.getByLabel('Accent color').fill('#0f766e')
+    await dialog.getByLabel('Color scheme').selectOption('dark')
+    await expectNoFaults('create')
+    await dialog.getByRole('button', { name: 'Create link' }).click()
+    await dialog.getByText('It works once, for 5 minutes').waitFor()
+    const link = (await dialog.getByRole('button', { name: /^Copy the link/ }).innerText()).trim()
+    await expectNoFaults('link')
+
+    const [portal] = await Promise.all([
+      context.waitForEvent('page'),
+      dialog.getByRole('link', { name: 'Open it' }).click(),
+    ])
+    await portal.getByRole('link', { name: mine }).waitFor()
+    expect(await portal.evaluate('window.opener')).toBeNull()
+    expect(await portal.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe('dark')
+    await portal.getByRole('link', { name: 'Event types', exact: true }).click()
+    await portal.getByRole('link', { name: 'contact.created' }).waitFor()
+    expect(await portal.getByRole('table').getByRole('link').count()).toBe(1)
+    expect((await openLink(service, link)).status).toBe(404)
+
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    expect(await page.content()).not.toContain(link.slice(link.indexOf('#')))
+    await main.getByText(/^Opened, ends/).waitFor()
+    await main.getByRole('button', { name: 'Filters (set)' }).click()
+    await main.getByLabel('Customer').fill('nobody')
+    await main.getByLabel('Customer').press('Enter')
+    await page.getByRole('heading', { name: 'No session of this customer is open' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?customer=nobody')
+    await main.getByRole('button', { name: 'Clear the filters' }).click()
+    const row = main.getByRole('row').filter({ hasText: customer })
+    await row.waitFor()
+    await expectNoFaults('list')
+    await row.getByRole('button', { name: /^End/ }).click()
+    await dialog.getByText(customer).waitFor()
+    await expectNoFaults('end')
+    await dialog.getByRole('button', { name: 'End the session' }).click()
+    await page.getByText('The session has ended.').waitFor()
+    await portal.reload()
+    await portal.getByRole('heading', { name: 'This page has ended' }).waitFor()
+    await row.waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+    await context.close()
+  })
 })

@@ -9,6 +9,7 @@ import { accessibilityFaults, openByLink, openDashboard } from '../support/dashb
 import { deadUrl, tomorrow } from '../support/fixtures.ts'
 import { importCsv } from '../support/imports.ts'
 import { goodPassword, invite, type Person, pageHeaders, signUp } from '../support/people.ts'
+import { openPortal } from '../support/portal.ts'
 import { untilLogged } from '../support/request-logs.ts'
 import type { Made } from '../support/screen.ts'
 import { screensOf } from '../support/screens.ts'
@@ -68,6 +69,7 @@ describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
     await client.succeed(contract.suppressions.create, { body: { address: 'contact@example.com' } })
     await client.succeed(contract.apiKeys.create, { body: { name: 'Shop', permissions: ['emails:send'] } })
     await people.owner.send('POST', '/v1/invitations', { json: { email: 'invited@example.com', role: 'viewer' } })
+    await openPortal(service, { customer: '42' })
     await client.succeed(contract.webhooks.test, { params: { id: webhook.id }, body: {} })
     const { data: deliveries } = await client.succeed(contract.deliveries.list, {
       params: { id: webhook.id },

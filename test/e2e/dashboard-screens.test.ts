@@ -149,6 +149,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       'settings/api-keys',
       'settings/members',
       'settings/brand',
+      'settings/portal-sessions',
       'settings/usage',
       'settings/audit-log',
       'settings/security',
@@ -302,6 +303,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
       'logs',
       'settings/api-keys',
       'settings/members',
+      'settings/portal-sessions',
       'settings/usage',
       'settings/audit-log',
     ]

@@ -340,6 +340,20 @@ export function screensOf(made: Made): Screen[] {
       ],
     },
     {
+      path: 'settings/portal-sessions',
+      heading: 'Customer portal',
+      permission: 'webhooks:read',
+      buttons: [
+        ['Create a link', 'webhooks:write'],
+        ['End the session of 42', 'webhooks:write'],
+      ],
+      calls: [
+        ['GET /v1/portal-sessions', 'webhooks:read'],
+        ['POST /v1/portal-sessions', 'webhooks:write'],
+        [`DELETE /v1/portal-sessions/${none}`, 'webhooks:write'],
+      ],
+    },
+    {
       path: 'settings/usage',
       heading: 'Plan and usage',
       permission: 'statistics:read',

@@ -1,5 +1,6 @@
 import {
   IconActivity,
+  IconAppWindow,
   IconBan,
   IconBell,
   IconBookmarks,
@@ -78,6 +79,12 @@ export const navigation: readonly NavigationGroup[] = [
       { label: 'API keys', path: '/settings/api-keys', icon: IconKey, permission: 'api_keys:read' },
       { label: 'Members', path: '/settings/members', icon: IconUsersGroup, permission: 'members:read' },
       { label: 'Brand', path: '/settings/brand', icon: IconPalette, permission: 'topics:read' },
+      {
+        label: 'Customer portal',
+        path: '/settings/portal-sessions',
+        icon: IconAppWindow,
+        permission: 'webhooks:read',
+      },
       { label: 'Plan and usage', path: '/settings/usage', icon: IconGauge, permission: 'statistics:read' },
       { label: 'Audit log', path: '/settings/audit-log', icon: IconClipboardList, permission: 'audit_log:read' },
       { label: 'Sign-in security', path: '/settings/security', icon: IconShieldLock, permission: null },

@@ -42,7 +42,9 @@ export function WebhookDetail() {
 }
 
 function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: RecoveryList }) {
+  const { portal } = useScope()
   const { health, disabledReason } = webhook
+  const { customer } = webhook.metadata
   const { attempts = 0, successRate = null, meanDurationMs = null, maxDurationMs = null } = health?.lastHour ?? {}
   return (
     <>
@@ -89,6 +91,16 @@ function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: Recove
               Code in Node, Python, Go, PHP and Ruby
             </ScreenLink>,
           ],
+          ...(portal !== null || customer === undefined
+            ? []
+            : ([
+                [
+                  'Customer',
+                  <ScreenLink key="customer" to="/settings/portal-sessions" search={{ customer }}>
+                    <bdi>{customer}</bdi>
+                  </ScreenLink>,
+                ],
+              ] as const)),
           ...(webhook.description === null ? [] : ([['Description', webhook.description]] as const)),
           ['Created', <ExactTime key="at" at={webhook.createdAt} />],
           ['ID', <Copyable key="id" label="Copy the ID" value={webhook.id} />],

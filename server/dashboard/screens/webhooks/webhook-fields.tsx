@@ -1,8 +1,9 @@
-import { Checkbox, Stack, Textarea, TextInput } from '@mantine/core'
+import { Checkbox, Textarea, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { type PortalAccess, useScope } from '../../api/scope.tsx'
+import { EventTypeBoxes } from './event-type-boxes.tsx'
 
 export type EventType = Result<'GET /v1/webhooks'>['data'][number]['events'][number]
 
@@ -20,7 +21,6 @@ export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues>
   const chosen = form.getInitialValues().events
   // Those that the webhook has may stay.
   const offered = types?.data.filter(({ type }) => isOffered(portal, type) || chosen.includes(type)) ?? []
-  const groups = Map.groupBy(offered, ({ type }) => type.split('.')[0] ?? '')
   return (
     <>
       <TextInput
@@ -33,15 +33,7 @@ export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues>
         {...form.getInputProps('url')}
       />
       <Checkbox.Group label="Events" required {...form.getInputProps('events')}>
-        <div className="permission-grid">
-          {[...groups].map(([group, members]) => (
-            <Stack key={group} gap={4} mt="xs">
-              {members.map(({ type, meaning }) => (
-                <Checkbox key={type} value={type} size="xs" label={type} title={meaning} className="mono" />
-              ))}
-            </Stack>
-          ))}
-        </div>
+        <EventTypeBoxes of={offered} />
       </Checkbox.Group>
       <Textarea label="Description" description="For people. May be empty." {...form.getInputProps('description')} />
     </>

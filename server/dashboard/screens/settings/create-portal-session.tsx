@@ -1,0 +1,108 @@
+import { Button, Checkbox, ColorInput, Group, NativeSelect, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import type { Result } from '../../api/client.ts'
+import { useChange, useGet } from '../../api/hooks.ts'
+import { Copyable } from '../../components/copyable.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+import { EventTypeBoxes } from '../webhooks/event-type-boxes.tsx'
+import type { EventType } from '../webhooks/webhook-fields.tsx'
+
+type Made = Result<'POST /v1/portal-sessions'>
+type ColorScheme = Result<'GET /v1/portal-session'>['theme']['colorScheme']
+
+const schemes: readonly { value: ColorScheme | ''; label: string }[] = [
+  { value: '', label: 'As the service is set' },
+  { value: 'auto', label: 'As the browser asks for' },
+  { value: 'light', label: 'Light' },
+  { value: 'dark', label: 'Dark' },
+]
+
+/**
+ * Asks for whom the portal is and how it looks, then shows its link once.
+ *
+ * @param props.customer Stands in the form at first.
+ */
+export function CreatePortalSession({ customer, onClose }: { customer: string; onClose: () => void }) {
+  const create = useChange('POST /v1/portal-sessions')
+  const { data: types } = useGet('GET /v1/event-types', {})
+  const [made, setMade] = useState<Made | null>(null)
+  const { form, ...sending } = useApiForm({
+    initial: {
+      customer,
+      kind: 'all' as 'all' | 'chosen',
+      eventTypes: [] as EventType[],
+      accentColor: '',
+      colorScheme: '' as ColorScheme | '',
+    },
+    fieldOf: { 'theme.accentColor': 'accentColor', 'theme.colorScheme': 'colorScheme' },
+    check: ({ kind, eventTypes }) =>
+      kind === 'chosen' && eventTypes.length === 0 ? { eventTypes: 'Choose at least one event type' } : {},
+    send: async ({ customer, kind, eventTypes, accentColor, colorScheme }) => {
+      const theme = { ...(accentColor !== '' && { accentColor }), ...(colorScheme !== '' && { colorScheme }) }
+      const body = { customer, theme, ...(kind === 'chosen' && { eventTypes }) }
+      setMade(await create.mutateAsync({ body }))
+    },
+  })
+  if (made !== null) return <NewLink made={made} onClose={onClose} />
+  return (
+    <FormDialog size="lg" title="Create a link to the portal" action="Create link" {...sending} onClose={onClose}>
+      <TextInput
+        label="Customer"
+        description="The portal shows the webhooks with this value of customer in their metadata."
+        required
+        data-autofocus
+        maxLength={500}
+        spellCheck={false}
+        {...form.getInputProps('customer')}
+      />
+      <Radio.Group
+        label="Event types they may choose"
+        description="A webhook gets every event of its types in your account, whichever customer it is about."
+        {...form.getInputProps('kind')}
+      >
+        <Group mt="xs">
+          <Radio value="all" label="All" />
+          <Radio value="chosen" label="Chosen" />
+        </Group>
+      </Radio.Group>
+      {form.values.kind === 'chosen' && (
+        <Checkbox.Group {...form.getInputProps('eventTypes')} aria-label="Chosen event types">
+          <EventTypeBoxes of={types?.data ?? []} />
+        </Checkbox.Group>
+      )}
+      <ColorInput
+        label="Accent color"
+        description="Of buttons and links. Empty: as the service is set."
+        placeholder="#3448c5"
+        format="hex"
+        withEyeDropper={false}
+        {...form.getInputProps('accentColor')}
+      />
+      <NativeSelect label="Color scheme" data={[...schemes]} {...form.getInputProps('colorScheme')} />
+    </FormDialog>
+  )
+}
+
+function NewLink({ made: { url, createdAt, expiresAt }, onClose }: { made: Made; onClose: () => void }) {
+  const minutes = Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 60_000)
+  return (
+    // A click beside it would lose the link.
+    <Dialog size="lg" onClose={onClose} title="Copy the link now" closeOnClickOutside={false}>
+      <Stack>
+        <Text>
+          It works once, for {minutes} minutes, and is shown only now. Whoever opens it can see and change the webhooks
+          of this customer. If you open it yourself, it is used up.
+        </Text>
+        <Copyable label="Copy the link" value={url} wraps />
+        <Group justify="flex-end">
+          <Button variant="default" component="a" href={url} target="_blank" rel="noopener noreferrer">
+            Open it
+          </Button>
+          <Button onClick={onClose}>Done</Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}
