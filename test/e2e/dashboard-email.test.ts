@@ -2,8 +2,17 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, openDashboard, phone, shown } from '../support/dashboard.ts'
+import {
+  accessibilityFaults,
+  type DashboardOptions,
+  openDashboard,
+  phone,
+  screenFaults,
+  shown,
+} from '../support/dashboard.ts'
+import { tomorrow } from '../support/fixtures.ts'
 import { type Person, signUp } from '../support/people.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /** One red pixel. */
@@ -45,8 +54,8 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     return String(Object(body).id)
   }
 
-  async function open(email: string, viewport = { width: 1440, height: 900 }) {
-    const opened = await openDashboard(chromium.browser, service, { person, viewport })
+  async function open(email: string, options: DashboardOptions = {}) {
+    const opened = await openDashboard(chromium.browser, service, { person, ...options })
     await opened.page.goto(`/app/${service.accountId}/live/emails/${email}`)
     await shown(opened.page)
     return opened
@@ -96,7 +105,7 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
   })
 
   test('one email in the dashboard lists where its links lead, whatever their texts say', async () => {
-    const { page, context, complaints } = await open(id, phone)
+    const { page, context, complaints } = await open(id, { viewport: phone })
     await page.getByLabel('View', { exact: true }).getByText('Links').click()
     const links = page.getByRole('main').getByRole('list').last().getByRole('link')
     expect(await links.allInnerTexts()).toEqual(['https://evil.example/path?a=1', 'mailto:help@shop.test'])
@@ -117,6 +126,44 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: `Copy the ID: ${again}` }).waitFor()
     const { attachments: files } = await service.client.succeed(contract.emails.get, { params: { id: again } })
     expect(files.map(({ filename }) => filename)).toEqual(attachments.map(({ filename }) => filename))
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a scheduled email gets another time of the zone of the reader, and a time that has passed is refused at its field', async () => {
+    const scheduledAt = tomorrow()
+    const scheduled = await send({ html, scheduledAt })
+    const { page, context, complaints } = await open(scheduled, { viewport: phone, timezoneId: 'Asia/Tokyo' })
+    const [main, dialog] = [page.getByRole('main'), page.getByRole('dialog')]
+    const shownTime = (at: string) => main.locator(`dl time[datetime="${at}"]`)
+    await shownTime(scheduledAt).first().waitFor()
+    await keepScreenshots(page, 'scheduled-email')
+    expect(await screenFaults(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    await main.getByRole('button', { name: 'Change the time' }).click()
+    await dialog.getByText('Of your zone, Asia/Tokyo.').waitFor()
+    const time = dialog.getByLabel('Time')
+    const inTokyo = new Date(Date.parse(scheduledAt) + 9 * 3_600_000).toISOString()
+    expect(await time.inputValue()).toBe(inTokyo.slice(0, 16))
+
+    await time.fill('2026-01-01T09:30')
+    await dialog.getByRole('button', { name: 'Change the time' }).click()
+    await dialog.getByText('Must be in the future').waitFor()
+    expect(await time.getAttribute('aria-invalid')).toBe('true')
+    await keepScreenshots(page, 'scheduled-email-fault')
+    expect(await accessibilityFaults(page)).toEqual([])
+
+    const day = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10)
+    await time.fill(`${day}T09:30`)
+    await dialog.getByRole('button', { name: 'Change the time' }).click()
+    await shownTime(`${day}T00:30:00.000Z`).first().waitFor()
+    const stored = await service.client.succeed(contract.emails.get, { params: { id: scheduled } })
+    expect(stored).toMatchObject({ status: 'scheduled', scheduledAt: `${day}T00:30:00.000Z` })
+
+    await main.getByRole('button', { name: 'Cancel the email' }).click()
+    await dialog.getByRole('button', { name: 'Cancel the email' }).click()
+    await main.getByText('Canceled', { exact: true }).first().waitFor()
+    expect(await main.getByRole('button', { name: 'Change the time' }).count()).toBe(0)
     expect(complaints).toEqual([])
     await context.close()
   })

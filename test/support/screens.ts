@@ -32,12 +32,16 @@ export function screensOf(made: Made): Screen[] {
       heading: 'Tomorrow',
       area: 'Emails',
       permission: 'emails:read',
-      buttons: [['Cancel the email', 'emails:send']],
+      buttons: [
+        ['Cancel the email', 'emails:send'],
+        ['Change the time', 'emails:send'],
+      ],
       calls: [
         [`GET /v1/emails/${none}`, 'emails:read'],
         [`GET /v1/emails/${none}/attachments/0`, 'emails:read'],
         [`POST /v1/emails/${none}/resend`, 'emails:send'],
         [`POST /v1/emails/${none}/cancel`, 'emails:send'],
+        [`PATCH /v1/emails/${none}`, 'emails:send'],
       ],
     },
     ...campaignScreens(made),

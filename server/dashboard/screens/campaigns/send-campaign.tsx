@@ -5,12 +5,11 @@ import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { localTime as toInput } from '../../components/local-time.ts'
 import { useApiForm } from '../../components/use-api-form.ts'
+import { readerZone, ZonedTimeInput } from '../../components/zoned-time-input.tsx'
 import type { CampaignDetails } from './campaign.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-/** The zone of the reader. */
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 type When = 'now' | 'later' | 'local'
 type Values = { when: When; scheduledAt: string; localTime: string; fallbackTimezone: string }
@@ -35,7 +34,7 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
       when: 'now' as When,
       scheduledAt: toInput(new Date(Date.now() + hourMs)),
       localTime: toInput(new Date(Date.now() + dayMs)),
-      fallbackTimezone: zone,
+      fallbackTimezone: readerZone,
     },
     check: ({ when, scheduledAt, localTime }) => ({
       ...(when === 'later' && Number.isNaN(Date.parse(scheduledAt)) && { scheduledAt: 'Choose a time' }),
@@ -72,15 +71,7 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
           <Radio value="local" label="At each person’s local time" />
         </Stack>
       </Radio.Group>
-      {when === 'later' && (
-        <TextInput
-          type="datetime-local"
-          label="Time"
-          description={`Of your zone, ${zone}.`}
-          required
-          {...form.getInputProps('scheduledAt')}
-        />
-      )}
+      {when === 'later' && <ZonedTimeInput {...form.getInputProps('scheduledAt')} />}
       {when === 'local' && (
         <>
           <TextInput

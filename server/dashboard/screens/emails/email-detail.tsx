@@ -1,10 +1,9 @@
 import { Button, Group } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { useChange, useGet } from '../../api/hooks.ts'
+import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { capturesEmail } from '../../captures-email.ts'
-import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -13,10 +12,12 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
 import { Attachments } from './attachments.tsx'
+import { CancelEmail } from './cancel-email.tsx'
 import type { EmailDetails } from './email.ts'
 import { EmailContent } from './email-content.tsx'
 import type { Message } from './message.ts'
 import { Recipients } from './recipients.tsx'
+import { RescheduleEmail } from './reschedule-email.tsx'
 import { ResendEmail } from './resend-email.tsx'
 import { Timeline } from './timeline.tsx'
 
@@ -48,9 +49,29 @@ export function EmailDetail() {
 }
 
 function EmailAction({ email }: { email: EmailDetails }) {
-  if (email.status === 'scheduled') return <CancelEmail id={email.id} />
+  if (email.status === 'scheduled' && email.scheduledAt !== null) {
+    return <ScheduledActions id={email.id} scheduledAt={email.scheduledAt} />
+  }
   // By its id, since it leads to the screen of another.
   return email.completedAt === null ? null : <ResendEmail key={email.id} email={email} />
+}
+
+/** The actions on an email that waits for its time. */
+function ScheduledActions({ id, scheduledAt }: { id: string; scheduledAt: string }) {
+  const [act, setAct] = useState<'cancel' | 'reschedule' | null>(null)
+  const close = () => setAct(null)
+  return (
+    <Group gap="xs">
+      <Button variant="default" onClick={() => setAct('cancel')}>
+        Cancel the email
+      </Button>
+      <Button variant="default" onClick={() => setAct('reschedule')}>
+        Change the time
+      </Button>
+      {act === 'cancel' && <CancelEmail id={id} onClose={close} />}
+      {act === 'reschedule' && <RescheduleEmail id={id} scheduledAt={scheduledAt} onClose={close} />}
+    </Group>
+  )
 }
 
 function Details({ email }: { email: EmailDetails }) {
@@ -68,7 +89,7 @@ function Details({ email }: { email: EmailDetails }) {
           ...(email.replyTo.length > 0 ? ([['Reply to', email.replyTo.join(', ')]] as const) : []),
           ['Accepted', <ExactTime key="at" at={email.createdAt} />],
           ...(email.status === 'scheduled' && email.scheduledAt !== null
-            ? ([['Is sent', <Time key="at" at={email.scheduledAt} />]] as const)
+            ? ([['Is sent', <SentAt key="at" at={email.scheduledAt} />]] as const)
             : []),
           ...(email.tags.length > 0 ? ([['Tags', email.tags.join(', ')]] as const) : []),
           ...(metadata.length > 0
@@ -99,6 +120,15 @@ function Details({ email }: { email: EmailDetails }) {
   )
 }
 
+/** When a scheduled email is sent: exact, so that a change of it is seen, and how far away that is. */
+function SentAt({ at }: { at: string }) {
+  return (
+    <>
+      <ExactTime at={at} />, <Time at={at} isAhead />
+    </>
+  )
+}
+
 function CapturedLink({ id }: { id: string }) {
   return (
     <ScreenLink to="/captured" search={{ email: id }}>
@@ -115,29 +145,5 @@ function InboundLink({ emailId }: { emailId: string }) {
     <ScreenLink to="/inbound-messages" search={{ email: emailId }}>
       What came back and was not understood
     </ScreenLink>
-  )
-}
-
-function CancelEmail({ id }: { id: string }) {
-  const cancel = useChange('POST /v1/emails/:id/cancel')
-  const [isAsked, setAsked] = useState(false)
-  return (
-    <Group>
-      <Button variant="default" onClick={() => setAsked(true)}>
-        Cancel the email
-      </Button>
-      {isAsked && (
-        <Confirm
-          title="Cancel this email?"
-          action="Cancel the email"
-          isRunning={cancel.isPending}
-          error={cancel.error}
-          onClose={() => setAsked(false)}
-          onConfirm={() => cancel.mutate({ params: { id } }, { onSuccess: () => setAsked(false) })}
-        >
-          It is not sent to anybody. A canceled email cannot be scheduled again.
-        </Confirm>
-      )}
-    </Group>
   )
 }
