@@ -58,7 +58,7 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await main.getByRole('button', { name: 'Publish', exact: true }).click()
     await dialog.getByRole('heading', { name: 'Publish Welcome?' }).waitFor()
     await dialog.getByRole('button', { name: 'Publish version 1' }).click()
-    await main.getByText('Published', { exact: true }).waitFor()
+    await main.getByText('Published', { exact: true }).first().waitFor()
     expect(await main.getByRole('button', { name: 'Publish', exact: true }).isDisabled()).toBe(true)
 
     await field('Subject').fill('Good to see you')
@@ -206,6 +206,41 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     expect(await publish.isDisabled()).toBe(true)
   })
 
+  test('the versions of a template are listed, the newest first, and what emails get is shown beside a draft that differs', async () => {
+    const id = await add({ name: 'Versions', subject: '<b>One</b>' })
+    await page.goto(`${root}/templates/${id}`)
+    await main.getByText('None yet. Emails can be sent with it once').waitFor()
+    await main.getByRole('button', { name: 'Publish', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Publish version 1' }).click()
+    const rows = main.getByRole('table', { name: 'Versions' }).getByRole('row')
+    await rows.filter({ hasText: '<b>One</b>' }).getByText('Published').waitFor()
+
+    for (const version of [2, 3, 4, 5, 6, 7]) {
+      const body = { subject: `Number ${version}`, html: `<p>What emails get: ${version}</p>` }
+      await service.client.succeed(contract.templates.update, { params: { id }, body })
+      await service.client.succeed(contract.templates.publish, { params: { id }, body: {} })
+    }
+    await service.client.succeed(contract.templates.update, { params: { id }, body: { html: '<p>The draft</p>' } })
+    await page.reload()
+    await preview().getByText('The draft').waitFor()
+    await rows.filter({ hasText: 'Number 7' }).waitFor()
+    expect(await rows.count()).toBe(6)
+    await keepScreenshots(page, 'template-versions')
+    await main.getByRole('button', { name: 'Show all 7' }).click()
+    const words = await rows.allInnerTexts()
+    expect(words.slice(1).map((row) => row.replaceAll(/\s+/g, ' '))).toEqual([
+      expect.stringContaining('7 Number 7 Published'),
+      ...[6, 5, 4, 3, 2].map((version) => expect.stringContaining(`${version} Number ${version} Replaced`)),
+      expect.stringContaining('1 <b>One</b> Replaced'),
+    ])
+
+    await main.getByRole('button', { name: 'Look at version 7' }).click()
+    await dialog.frameLocator('iframe').getByText('What emails get: 7').waitFor()
+    await dialog.getByText('Number 7').waitFor()
+    await keepScreenshots(page, 'template-version')
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
   test('the fields of a template stand one below the other on a phone, as wide as it', async () => {
     const { page: small, context } = await world.open({
       viewport: phone,
@@ -213,10 +248,14 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     })
     const variables = [{ name: 'firstName', type: 'string', fallback: 'there' }]
     const html = `<p>${'A long line of HTML. '.repeat(30)}</p>`
-    await small.goto(`${root}/templates/${await add({ name: 'x'.repeat(200), html, variables })}`)
+    const id = await add({ name: 'x'.repeat(200), subject: 'y'.repeat(300), html, variables })
+    await service.client.succeed(contract.templates.publish, { params: { id }, body: {} })
+    await small.goto(`${root}/templates/${id}`)
     await shown(small)
     await small.locator('iframe').waitFor()
     await keepScreenshots(small, 'template-on-a-phone')
+    await small.getByRole('table', { name: 'Versions' }).scrollIntoViewIfNeeded()
+    await keepScreenshots(small, 'template-versions-on-a-phone')
     expect(await small.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
     expect(await accessibilityFaults(small)).toEqual([])
     await context.close()

@@ -85,6 +85,7 @@ export function campaignScreens(made: Made): Screen[] {
         [`PATCH /v1/templates/${none}`, 'templates:write'],
         [`POST /v1/templates/${none}/publish`, 'templates:write'],
         [`POST /v1/templates/${none}/render`, 'templates:read'],
+        [`GET /v1/templates/${none}/versions`, 'templates:read'],
       ],
     },
   ]

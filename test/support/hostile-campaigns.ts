@@ -50,6 +50,7 @@ export async function writeHostileCampaigns(
   }
   // The preheader is a part of the rendered HTML, and the browser tells of each script that it stops.
   const template = await writeTemplate(mildHtml, 'Hello')
+  await client.succeed(contract.templates.publish, { params: { id: template }, body: {} })
   const hostileTemplate = await writeTemplate(hostileHtml, script)
   const draft = await write(mildHtml, 'Hello')
   const hostileDraft = await write(hostileHtml, script)

@@ -18,6 +18,7 @@ import { DeleteTemplate } from './delete-template.tsx'
 import { PreviewPane } from './preview-pane.tsx'
 import { PublishTemplate } from './publish-template.tsx'
 import { publicationOf, type Template, type TemplatePreview, versionOf } from './template.ts'
+import { TemplateVersions } from './template-versions.tsx'
 import { type SaveState, useAutosave } from './use-autosave.ts'
 import { useRendering } from './use-rendering.ts'
 import { VariableFields, variableOf, type WrittenVariable, writtenOf } from './variable-fields.tsx'
@@ -145,6 +146,7 @@ function Editor({ template }: { template: Template }) {
         </Stack>
         <PreviewPane rendering={rendering} />
       </div>
+      <TemplateVersions template={template} />
     </Screen>
   )
 }
