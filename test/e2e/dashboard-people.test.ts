@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
@@ -98,6 +99,13 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     }
     await search('gra')
     await main.getByRole('link', { name: address }).waitFor({ state: 'detached' })
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      main.getByRole('button', { name: 'Export all' }).click(),
+    ])
+    expect(file.suggestedFilename()).toMatch(/^contacts-aud_\w+\.csv$/)
+    const lines = (await readFile(await file.path(), 'utf8')).trim().split('\r\n')
+    expect(lines.map((line) => line.split(',')[0])).toEqual(['email', address, 'grace@example.com'])
     await choose('Actions for grace@example.com', 'Unsubscribe')
     await dialog.getByRole('button', { name: 'Unsubscribe' }).click()
     await main.getByRole('cell', { name: 'Unsubscribed' }).waitFor()

@@ -1,9 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
+import { accessibilityFaults, desktop, phone, screenFaults } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
 import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
@@ -217,6 +218,53 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
     await counted(main, /^About 1[0-3],\d{3} people match$/)
     await main.getByText('Estimated from a sample of the contacts.').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
+    await context.close()
+  })
+
+  test('the people of a stored segment are listed page by page and saved as a file; of one that is changed, the first are shown', async () => {
+    const { id: sixty } = await service.client.succeed(contract.audiences.create, { body: { name: 'Sixty' } })
+    await insertManyContacts(service.database.db, { accountId: service.accountId, audienceId: sixty }, 60)
+    const conditions = { type: 'field', field: 'email', operator: 'contains', value: 'example' } as const
+    const { id } = await service.client.succeed(contract.segments.create, {
+      body: { audienceId: sixty, name: 'All sixty', conditions },
+    })
+    const { page, main, context, complaints } = await world.openScreen(`segments/${id}`)
+    const rows = (table: string) => main.getByRole('table', { name: table }).getByRole('row')
+    const [first, people] = [rows('Some of the people'), rows('People of the segment')]
+    const exportAll = main.getByRole('button', { name: 'Export' })
+    await counted(main, '60 people match')
+    expect(await first.count()).toBe(11)
+    await main.getByRole('button', { name: 'Show all' }).click()
+    await expect.poll(() => people.count()).toBe(51)
+    await main.getByRole('button', { name: 'Show more' }).click()
+    await expect.poll(() => people.count()).toBe(61)
+    expect(await main.getByRole('button', { name: 'Show more' }).count()).toBe(0)
+    expect(await screenFaults(page)).toEqual([])
+    const [file] = await Promise.all([page.waitForEvent('download'), exportAll.click()])
+    expect(file.suggestedFilename()).toBe(`segment-${id}.csv`)
+    expect((await readFile(await file.path(), 'utf8')).trim().split('\r\n')).toHaveLength(61)
+
+    await main.getByLabel('Value').fill('-5')
+    await counted(main, '11 people match')
+    await main.getByText('Save the segment to list all of them.').waitFor()
+    expect([await first.count(), await people.count()]).toEqual([11, 0])
+    expect(await exportAll.isDisabled()).toBe(true)
+    await keepScreenshots(page, 'segment-changed')
+    expect(await screenFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Save' }).click()
+    const held = Promise.withResolvers<void>()
+    await page.route(`**/v1/segments/${id}/contacts?*`, async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await main.getByRole('button', { name: 'Show all' }).click()
+    await people.first().waitFor()
+    // Those of the preview stay until the list is read, and not those of the list of before.
+    expect(await people.count()).toBe(11)
+    held.resolve()
+    await expect.poll(() => people.count()).toBe(12)
+    expect(await exportAll.isEnabled()).toBe(true)
+    expect(complaints).toEqual([])
     await context.close()
   })
 

@@ -28,10 +28,13 @@ export function contactScreens(made: Record<'segment' | 'import', string>): Scre
         ['Save', 'segments:write'],
         ['Add a condition', 'segments:write'],
         ['Remove the condition', 'segments:write'],
+        ['Export', 'contacts:read'],
       ],
       calls: [
         [`GET /v1/segments/${none}`, 'segments:read'],
         ['POST /v1/segments/preview', 'contacts:read'],
+        [`GET /v1/segments/${none}/contacts`, 'contacts:read'],
+        [`GET /v1/segments/${none}/contacts/export`, 'contacts:read'],
         [`PATCH /v1/segments/${none}`, 'segments:write'],
         [`DELETE /v1/segments/${none}`, 'segments:write'],
       ],

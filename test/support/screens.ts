@@ -275,11 +275,13 @@ export function screensOf(made: Made): Screen[] {
         ['Delete', 'audiences:write'],
         ['Edit', 'audiences:write'],
         ['Add contact', 'contacts:write'],
+        ['Export all', 'contacts:read'],
         ['Actions for contact@example.com', 'contacts:write'],
       ],
       calls: [
         [`GET /v1/audiences/${none}`, 'audiences:read'],
         [`GET /v1/audiences/${none}/contacts`, 'contacts:read'],
+        [`GET /v1/audiences/${none}/contacts/export`, 'contacts:read'],
         [`POST /v1/audiences/${none}/contacts`, 'contacts:write'],
         [`PATCH /v1/audiences/${none}`, 'audiences:write'],
         [`DELETE /v1/audiences/${none}`, 'audiences:write'],

@@ -11,10 +11,12 @@ type Props = {
   /** Such as `/v1/imports/imp_…/failed-rows`. */
   path: string
   fileName: string
+  /** Default: it can be used. */
+  isDisabled?: boolean
 }
 
 /** Has the browser save what an operation returns as a file, and says why where it is refused. */
-export function DownloadButton({ label, path, fileName }: Props) {
+export function DownloadButton({ label, path, fileName, isDisabled = false }: Props) {
   const { accountId, mode } = useScope()
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<ApiError | null>(null)
@@ -35,6 +37,7 @@ export function DownloadButton({ label, path, fileName }: Props) {
         variant="default"
         leftSection={<IconDownload size={16} aria-hidden />}
         loading={isRunning}
+        disabled={isDisabled}
         onClick={() => void download()}
       >
         {label}

@@ -6,6 +6,7 @@ import { useChange, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { actionsColumn } from '../../components/data-table.tsx'
+import { DownloadButton } from '../../components/download-button.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
@@ -72,7 +73,7 @@ export function AudienceDetail() {
               <p className="dimmed">People who are added confirm first, by an email from {read.doubleOptIn.from}.</p>
             )}
             {can('segments:read') && <AudienceSegments audienceId={id} />}
-            <Section title="Contacts">
+            <Section title="Contacts" action={can('contacts:read') && <ExportContacts audienceId={id} />}>
               <Contacts audience={read} />
             </Section>
           </>
@@ -125,6 +126,12 @@ function Contacts({ audience: { id: audienceId, name: audienceName } }: { audien
       {asked !== null && <ContactDialog {...asked} onClose={() => setAsked(null)} />}
     </>
   )
+}
+
+/** Saves all contacts, whatever the filters of the list are. */
+function ExportContacts({ audienceId }: { audienceId: string }) {
+  const path = `/v1/audiences/${audienceId}/contacts/export`
+  return <DownloadButton label="Export all" path={path} fileName={`contacts-${audienceId}.csv`} />
 }
 
 function AddContact({ audienceId, onClose }: { audienceId: string; onClose: () => void }) {

@@ -2,11 +2,13 @@ import '../../styles/conditions.css'
 import '../../styles/forms.css'
 import { Alert, Button, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ApiError } from '../../api/client.ts'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { DownloadButton } from '../../components/download-button.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { Loading } from '../../components/loaded.tsx'
@@ -53,8 +55,9 @@ function useTopics() {
 }
 
 function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<typeof written>[1] }) {
-  const { mode, can, path } = useScope()
+  const { accountId, mode, can, path } = useScope()
   const navigate = useNavigate()
+  const client = useQueryClient()
   const isEditable = can('segments:write')
   const campaigns = useGet('GET /v1/campaigns', { query: { limit: offered } }, { enabled: can('campaigns:read') })
   const topics = useTopics()
@@ -68,7 +71,8 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
   const isComplete = missing.size === 0
   const preview = usePreview(audienceId, isComplete ? json : null)
   const [saved, setSaved] = useState({ name: initial.name, json: id === undefined ? '' : json })
-  const isChanged = saved.name !== name || saved.json !== json
+  const isStored = saved.json === json
+  const isChanged = saved.name !== name || !isStored
   const saving = id === undefined ? create : update
   // Those of the last answer, as long as nothing was changed behind it.
   const refused = refusalsOf(saving.error ?? (preview.isSettled ? preview.error : null), places)
@@ -78,6 +82,9 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
     if (!isComplete || audienceId === '' || name.trim() === '') return
     const onSuccess = (segment: Segment) => {
       setSaved({ name, json })
+      // The people are others now: those of before would stand there until they are read again.
+      const people = [accountId, mode, 'GET /v1/segments/:id/contacts', { params: { id } }]
+      if (!isStored) client.removeQueries({ queryKey: people })
       notifications.show({ message: `${segment.name} was saved.` })
       if (id === undefined) void navigate({ to: path(`/segments/${segment.id}`) })
     }
@@ -134,15 +141,28 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
           </div>
         </div>
       )}
-      <Section title={mode === 'live' ? 'Who that is now' : 'Who that is now, in both modes'}>
+      <Section
+        title={mode === 'live' ? 'Who that is now' : 'Who that is now, in both modes'}
+        action={id !== undefined && can('contacts:read') && <ExportPeople id={id} isStored={isStored} />}
+      >
         {audienceId === '' ? (
           <p className="dimmed">Choose an audience, and its people are counted.</p>
         ) : (
-          <SegmentPreview preview={preview} isComplete={isComplete} isFaultShown={refused.faults.size > 0} />
+          <SegmentPreview
+            preview={preview}
+            isComplete={isComplete}
+            isFaultShown={refused.faults.size > 0}
+            storedId={isStored ? id : undefined}
+          />
         )}
       </Section>
     </form>
   )
+}
+
+function ExportPeople({ id, isStored }: { id: string; isStored: boolean }) {
+  const path = `/v1/segments/${id}/contacts/export`
+  return <DownloadButton label="Export" path={path} fileName={`segment-${id}.csv`} isDisabled={!isStored} />
 }
 
 type Refusals = {

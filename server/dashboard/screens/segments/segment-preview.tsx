@@ -1,11 +1,12 @@
-import { Skeleton, Text } from '@mantine/core'
+import { Button, Skeleton, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import type { SegmentCondition } from '../../../../contract/segment-conditions.ts'
 import type { ApiError, Result } from '../../api/client.ts'
+import { useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { PlainTable } from '../../components/data-table.tsx'
+import { DataTable, PlainTable } from '../../components/data-table.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { personColumns } from '../people/person-columns.tsx'
 
@@ -44,13 +45,16 @@ type Props = {
   isComplete: boolean
   /** Whether what is wrong is told at the conditions. */
   isFaultShown: boolean
+  /** The segment that is stored with these conditions. Undefined: there is none. */
+  storedId: string | undefined
 }
 
 const number = new Intl.NumberFormat()
 const columns = personColumns<Preview['contacts'][number]>(({ subscriberId }) => subscriberId)
+const keyOf = ({ subscriberId }: Preview['contacts'][number]) => subscriberId
 
 /** How many people match, and the first of them. */
-export function SegmentPreview({ preview, isComplete, isFaultShown }: Props) {
+export function SegmentPreview({ preview, isComplete, isFaultShown, storedId }: Props) {
   const { data, error, isSettled, refetch } = preview
   if (!isComplete) return <Text c="dimmed">Fill in every condition, and the people are counted.</Text>
   if (error !== null) {
@@ -62,16 +66,8 @@ export function SegmentPreview({ preview, isComplete, isFaultShown }: Props) {
       <p className="segment-count" aria-live="polite" data-settled={isSettled}>
         {data === undefined ? <Skeleton height={24} width={200} /> : <Count of={data} />}
       </p>
-      {data !== undefined && data.contacts.length > 0 && (
-        <PlainTable
-          label="Some of the people"
-          rows={data.contacts}
-          columns={columns}
-          keyOf={({ subscriberId }) => subscriberId}
-        />
-      )}
-      {data !== undefined && data.contacts.length === 0 && data.count > 0 && (
-        <Text c="dimmed">None of the newest 10,000 contacts is among them, so none is shown.</Text>
+      {data !== undefined && (data.count > 0 || data.contacts.length > 0) && (
+        <People key={storedId} preview={data} storedId={storedId} />
       )}
     </>
   )
@@ -84,5 +80,47 @@ function Count({ of: { count, isEstimate } }: { of: Preview }) {
       <strong>{isEstimate ? `About ${people}` : people}</strong>
       {isEstimate && <span className="dimmed"> Estimated from a sample of the contacts.</span>}
     </>
+  )
+}
+
+/** The first of the people, and all of them where the reader asks for them. */
+function People({ preview, storedId }: { preview: Preview; storedId: string | undefined }) {
+  const { count, isEstimate, contacts } = preview
+  const [isWhole, setWhole] = useState(false)
+  const hasMore = isEstimate || count > contacts.length
+  if (isWhole && storedId !== undefined) return <AllPeople id={storedId} first={contacts} />
+  return (
+    <>
+      {contacts.length > 0 ? (
+        <PlainTable label="Some of the people" rows={contacts} columns={columns} keyOf={keyOf} />
+      ) : (
+        <Text c="dimmed">None of the newest 10,000 contacts is among them, so none is shown.</Text>
+      )}
+      {hasMore && storedId !== undefined && (
+        <Button variant="default" mt="md" onClick={() => setWhole(true)}>
+          Show all
+        </Button>
+      )}
+      {hasMore && storedId === undefined && (
+        <Text c="dimmed" mt="md">
+          Save the segment to list all of them.
+        </Text>
+      )}
+    </>
+  )
+}
+
+/** The people of a stored segment, page by page. `first` stand there until the first page is read. */
+function AllPeople({ id, first }: { id: string; first: Preview['contacts'] }) {
+  const list = useList('GET /v1/segments/:id/contacts', { params: { id } })
+  const isReading = list.rows === undefined && list.error === null && first.length > 0
+  return (
+    <DataTable
+      label="People of the segment"
+      list={isReading ? { ...list, rows: first, hasMore: true, isLoadingMore: true, isLooking: false } : list}
+      columns={columns}
+      keyOf={keyOf}
+      empty={<Text c="dimmed">Nobody matches any more.</Text>}
+    />
   )
 }
