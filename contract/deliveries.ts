@@ -11,7 +11,7 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
-/** The URLs of a webhook that attempts tell of: with each change beyond that, the oldest is forgotten. */
+/** Number of URLs that are kept of a webhook for its attempts. A further change removes the oldest. */
 export const keptWebhookUrls = 20
 
 const deliveryStatus = z.enum(['pending', 'succeeded', 'failed', 'canceled']).meta({
@@ -81,11 +81,11 @@ const attemptRequest = z
       .string()
       .nullable()
       .meta({
-        description: `Where it was posted: the URL of the webhook at that time. Null where that is not known any more: the URL has changed ${keptWebhookUrls} times since, or the attempt was made by a version that did not keep it.`,
+        description: `Where it was to be posted: the URL of the webhook at that time. Null where the URL has changed ${keptWebhookUrls} times since.`,
       }),
     headers: z.record(z.string(), z.string()).meta({
       description:
-        'Its headers, without the signatures, which are made with the secrets of that moment and not kept, and without `traceparent`.',
+        'The headers that say what it carries. Those of the connection are left out, `traceparent`, and the signatures, which are made with the secrets of that moment.',
     }),
   })
   .meta({
@@ -97,7 +97,9 @@ const attemptRequest = z
 const attempt = z
   .object({
     number: z.int().min(1).meta({ description: 'Counted from 1.' }),
-    request: attemptRequest,
+    request: attemptRequest.nullable().meta({
+      description: 'Null for attempts made by a version that did not keep it.',
+    }),
     startedAt: timestamp,
     durationMs: z.int().min(0).meta({ description: 'Milliseconds from the start to the answer or the failure.' }),
     responseStatus: z.int().nullable().meta({

@@ -19,7 +19,7 @@ import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope, Scope } from '../shared/scope.ts'
-import { attempt, repeatableHeaders } from '../webhook-delivery/attempt/attempt.ts'
+import { attempt, unsignedHeaders } from '../webhook-delivery/attempt/attempt.ts'
 import { tracedAttempt } from '../webhook-delivery/attempt/attempt-span.ts'
 import { type Exchange, loggedAnswer } from '../webhook-delivery/attempt/exchange.ts'
 import type { Keyring } from '../webhook-delivery/attempt/keyring.ts'
@@ -331,7 +331,10 @@ function toAttempt(
   return {
     number: row.number,
     startedAt: row.started_at.toISOString(),
-    request: { url: row.url, headers: repeatableHeaders({ eventId, mode, sample }, row.started_at) },
+    request:
+      row.webhook_version === null
+        ? null
+        : { url: row.url, headers: unsignedHeaders({ eventId, mode, sample }, row.started_at) },
     durationMs: row.duration_ms,
     responseStatus: row.response_status,
     responseBody: row.response_body,

@@ -161,10 +161,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     while (!webhookChanges.mayBegin(delivery.webhookId, delivery.webhook, isFresh)) {
       const webhook = await webhooks.read(delivery.webhookId).catch(() => 'stopping' as const)
       if (webhook === 'stopping') return
-      const isChanged = webhook?.version !== delivery.webhook.version
-      if (webhook !== null) delivery.webhook = webhook
-      // Its deliveries may be canceled, also where it is enabled again, or wait in another flow.
-      if (isChanged) return putBack(one, request)
+      if (webhook === null) return putBack(one, request)
+      // To disable it cancels the delivery, and to enable it again is another change.
+      const mayBeCanceled = webhook.version > delivery.webhook.version + 1
+      delivery.webhook = webhook
+      // Or its deliveries now wait in another flow.
+      if (mayBeCanceled || String(webhook.flow) !== request.flow) return putBack(one, request)
       isFresh = true
     }
     if (performance.now() - one.aliveAt > trustedMs) return putBack(one, request)
@@ -190,7 +192,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (!leased.end(one, settlement)) settling.add(one, settlement)
   }
 
-  /** Hands back a delivery that is not attempted after all. A claim reads it anew with its webhook, or cancels it. */
+  /** Hands back a delivery that is not attempted after all. If it is still pending, a claim reads it and its webhook. */
   async function putBack(one: HeldDelivery, request: Request): Promise<void> {
     scheduler.free(request)
     one.request = null

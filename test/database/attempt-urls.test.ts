@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test('a webhook of before keeps the URL that it has at the migration, with its version, and goes with its account', async () => {
+test('the migration keeps the URL that a webhook has, with its version, until the account is deleted', async () => {
   const { db } = database
   const at = new Date('2026-03-01T09:30:00.000Z')
   const accountId = await seedAccount(db, at)

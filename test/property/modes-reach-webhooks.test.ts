@@ -33,7 +33,7 @@ beforeAll(async () => {
     },
   })
 })
-beforeEach(() => sql`TRUNCATE webhooks, events, outbox_rows, deliveries`.execute(database.db))
+beforeEach(() => sql`TRUNCATE webhooks, webhook_urls, events, outbox_rows, deliveries`.execute(database.db))
 afterAll(async () => {
   await queue?.stop()
   await database?.drop()

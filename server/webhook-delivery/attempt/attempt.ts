@@ -37,7 +37,7 @@ export async function attempt(
   const traceparent = span.traceparent ?? target.traced?.traceparent
   const startedAt = clock.now()
   const headers = {
-    ...repeatableHeaders(target, startedAt),
+    ...unsignedHeaders(target, startedAt),
     ...signatureHeaders({ ...target, timestamp: startedAt }),
     ...(traceparent !== undefined && { traceparent }),
   }
@@ -50,7 +50,7 @@ export async function attempt(
  * Returns the headers of an attempt that can be told afterwards: all but the signatures, which are made with the secrets
  * of that moment, and `traceparent`.
  */
-export function repeatableHeaders(
+export function unsignedHeaders(
   { eventId, mode, sample }: Pick<AttemptTarget, 'eventId' | 'mode' | 'sample'>,
   startedAt: Date,
 ): Record<string, string> {

@@ -116,6 +116,7 @@ function Details({ delivery, webhookId }: DetailsProps) {
 
 /** Where an attempt went, and its headers. The body is the same for all attempts. */
 function RequestOf({ attempt: { number, request } }: { attempt: Delivery['attempts'][number] }) {
+  if (request === null) return null
   const { url, headers } = request
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return (
