@@ -6,7 +6,7 @@ import { anchorOf } from '../../docs/.vitepress/pages.ts'
 import { settingsTable } from '../../server/config/settings.ts'
 import { type Document, headingsOf, proseOf, readDocument, readPages, root } from './document.ts'
 
-/* What the README, CONTRIBUTING and the pages below docs/ refer to is there. */
+/* Files and sections that the README, CONTRIBUTING and the pages below docs/ refer to exist. */
 
 const { scripts } = z
   .object({ scripts: z.record(z.string(), z.string()) })

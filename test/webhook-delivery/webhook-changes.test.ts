@@ -11,7 +11,7 @@ import { type Engine, hasEnded, hasSucceeded, startEngine } from '../support/eng
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
-/* What a worker does when a webhook changes whose deliveries it has in hand. */
+/* A webhook changes while a worker has its deliveries in hand. */
 
 const [total, cap] = [40, initialLimit]
 

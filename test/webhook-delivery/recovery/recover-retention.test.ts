@@ -6,7 +6,7 @@ import { knownSince } from '../../../server/webhook-delivery/recovery/recoverabl
 import { type Engine, startEngine } from '../../support/engine.ts'
 import { live } from '../../support/scope.ts'
 
-/* What a recovery does about events whose deliveries may be gone with the retention. */
+/* Recoveries of events whose deliveries may be gone with the retention. */
 
 const hour = 3_600
 const day = 24 * hour
