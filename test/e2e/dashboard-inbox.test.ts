@@ -7,6 +7,7 @@ import { hostileMessage, mildHtml, script } from '../support/hostile-email.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { comeBack, takesInbound, untilCaptured } from '../support/returned-mail.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { insertInboundMessage } from '../support/stored-messages.ts'
 
 describeInBrowser('emails, events and inbound messages in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
@@ -177,6 +178,29 @@ describeInBrowser('emails, events and inbound messages in the dashboard', { time
     await page.getByRole('heading', { name: 'No inbound message is of this email' }).waitFor()
     await page.getByRole('button', { name: 'Clear the filters' }).click()
     await main.getByRole('cell', { name: 'Where is my parcel?' }).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test.each([
+    ['empty', 'From:\r\nSubject:'],
+    ['an empty address and a blank', 'From: <>\r\nSubject: =?utf-8?Q?_=E2=80=8B_?='],
+  ])('an inbound message whose sender and subject are %s has words for them', async (_, headers) => {
+    const id = await insertInboundMessage(service.database, {
+      accountId: service.accountId,
+      content: `${headers}\r\n\r\nHello\r\n`,
+    })
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    const main = page.getByRole('main')
+    await page.goto(`/app/${service.accountId}/live/inbound-messages`)
+    const link = page.locator(`a[href$="${id}"]`)
+    await link.waitFor()
+    expect(await link.innerText()).toBe('(no sender)')
+    await main.getByRole('row').filter({ has: link }).getByTitle('(no subject)').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await link.click()
+    await page.getByRole('heading', { level: 1, name: '(no subject)' }).waitFor()
+    await main.getByText('(no sender)').waitFor()
     expect(complaints).toEqual([])
     await context.close()
   })

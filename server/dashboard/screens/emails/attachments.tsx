@@ -8,6 +8,7 @@ import { actionsColumn, type Column, PlainTable } from '../../components/data-ta
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { bytesOf } from './base64.ts'
 import type { FileOperation, Message, MessageFile } from './message.ts'
+import { visibleOr } from './message-heading.ts'
 
 type File = MessageFile & { name: string; index: number }
 
@@ -25,7 +26,7 @@ export function Attachments({ message }: { message: Message }) {
   const files = attachments.map((file, index) => ({
     ...file,
     index,
-    name: file.filename ?? `attachment-${index + 1}`,
+    name: visibleOr(file.filename, `attachment-${index + 1}`),
   }))
   if (fileOperation !== null) return <Downloads id={id} files={files} operation={fileOperation} />
   return (

@@ -6,6 +6,7 @@ import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { subjectOf } from './message-heading.ts'
 import { StoredMessage } from './stored-message.tsx'
 
 const words = {
@@ -23,7 +24,7 @@ export function CapturedDetail() {
   const { data: message } = query
   return (
     <Screen
-      title={message === undefined ? 'Captured message' : (message.subject ?? '(no subject)')}
+      title={message === undefined ? 'Captured message' : subjectOf(message)}
       parent={{ label: 'Captured', path: '/captured' }}
       action={message !== undefined && can('emails:send') && <DeleteMessage id={message.id} />}
     >

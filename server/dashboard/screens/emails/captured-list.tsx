@@ -13,6 +13,7 @@ import { OnlyLive } from '../../components/only-live.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
+import { senderOf, subjectOf } from './message-heading.ts'
 import { SendEmail } from './send-email.tsx'
 
 type Captured = RowOf<'GET /v1/captured-messages'>
@@ -26,14 +27,14 @@ const columns: readonly Column<Captured>[] = [
         {recipients.length > 1 && <span className="dimmed"> +{recipients.length - 1}</span>}
       </ScreenLink>
     ),
-    phoneLine: ({ subject }) => subject ?? '(no subject)',
+    phoneLine: subjectOf,
   },
   {
     header: 'Subject',
     isMinor: true,
-    cell: ({ subject }) => <span title={subject ?? undefined}>{subject ?? '(no subject)'}</span>,
+    cell: (message) => <span title={subjectOf(message)}>{subjectOf(message)}</span>,
   },
-  { header: 'From', isMinor: true, cell: ({ from }) => <span title={from ?? undefined}>{from ?? '–'}</span> },
+  { header: 'From', isMinor: true, cell: (message) => <span title={senderOf(message)}>{senderOf(message)}</span> },
   {
     header: 'Captured',
     width: '140px',

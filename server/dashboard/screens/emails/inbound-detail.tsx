@@ -2,6 +2,7 @@ import { useParams } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { subjectOf } from './message-heading.ts'
 import { StoredMessage } from './stored-message.tsx'
 
 const words = { recipients: 'Came to', sender: 'Envelope sender', time: 'Received', noEmail: 'Not known' }
@@ -13,7 +14,7 @@ export function InboundDetail() {
   const { data: message } = query
   return (
     <Screen
-      title={message === undefined ? 'Inbound message' : (message.subject ?? '(no subject)')}
+      title={message === undefined ? 'Inbound message' : subjectOf(message)}
       parent={{ label: 'Inbound', path: '/inbound-messages' }}
     >
       <Loaded query={query} what="inbound message">

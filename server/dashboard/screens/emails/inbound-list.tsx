@@ -10,28 +10,29 @@ import { OnlyLive } from '../../components/only-live.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
+import { senderOf, subjectOf } from './message-heading.ts'
 
 type Inbound = RowOf<'GET /v1/inbound-messages'>
 
 const columns: readonly Column<Inbound>[] = [
   {
     header: 'From',
-    cell: ({ id, from }) => (
-      <ScreenLink to={`/inbound-messages/${id}`} {...(from !== null && { title: from })}>
-        {from ?? '(no sender)'}
+    cell: (message) => (
+      <ScreenLink to={`/inbound-messages/${message.id}`} title={senderOf(message)}>
+        {senderOf(message)}
       </ScreenLink>
     ),
-    phoneLine: ({ subject }) => subject ?? '(no subject)',
+    phoneLine: subjectOf,
   },
   {
     header: 'Subject',
     width: '52%',
     isMinor: true,
-    cell: ({ subject, reason }) => (
+    cell: (message) => (
       <>
-        <span title={subject ?? undefined}>{subject ?? '(no subject)'}</span>
-        <span className="second-line" title={reason}>
-          {reason}
+        <span title={subjectOf(message)}>{subjectOf(message)}</span>
+        <span className="second-line" title={message.reason}>
+          {message.reason}
         </span>
       </>
     ),

@@ -12,6 +12,7 @@ import { Attachments, sizeOf } from './attachments.tsx'
 import { bytesOf } from './base64.ts'
 import type { FileOperation, Message } from './message.ts'
 import { MessageContent } from './message-content.tsx'
+import { senderOf } from './message-heading.ts'
 
 /** The fields that captured and inbound messages have in common. */
 type Stored = Result<'GET /v1/captured-messages/:id'> | Result<'GET /v1/inbound-messages/:id'>
@@ -46,7 +47,7 @@ export function StoredMessage({ message: stored, fileOperation, words, first = [
       <Facts
         of={[
           ...first,
-          ['From', stored.from ?? '–'],
+          ['From', senderOf(stored)],
           [words.recipients, recipientsOf(stored.recipients)],
           [words.sender, stored.mailFrom === '' ? '–' : stored.mailFrom],
           [words.time, <ExactTime key="at" at={stored.createdAt} />],
