@@ -205,6 +205,40 @@ describeInBrowser('emails, events and inbound messages in the dashboard', { time
     await context.close()
   })
 
+  test('a list whose next page or latest rows cannot be read says so below its rows, until they are read', async () => {
+    const { accountId, database } = service
+    const oldest = await insertInboundMessage(database, { accountId })
+    for (let count = 0; count < 50; count += 1) await insertInboundMessage(database, { accountId })
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    const main = page.getByRole('main')
+    const alert = main.getByRole('alert')
+    const refusal = { error: { code: 'rate_limited', message: 'Not now.', requestId: null } }
+    /** Has the lists at these addresses refused. */
+    const refuse = (urls: RegExp) =>
+      page.route(urls, (route) => route.fulfill({ status: 422, contentType: 'application/json', json: refusal }))
+    const nextPage = /\/v1\/inbound-messages\?.*cursor=/
+    const anyPage = /\/v1\/inbound-messages\?/
+
+    await page.goto(`/app/${accountId}/live/inbound-messages`)
+    await expect.poll(() => main.getByRole('row').count()).toBe(51)
+    await refuse(anyPage)
+    await alert.getByText('Not now.').waitFor()
+    expect(await main.getByRole('row').count()).toBe(51)
+    await page.unroute(anyPage)
+    await alert.waitFor({ state: 'detached' })
+
+    await refuse(nextPage)
+    await main.getByRole('button', { name: 'Show more' }).click()
+    await alert.getByText('Not now.').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.unroute(nextPage)
+    await alert.getByRole('button', { name: 'Try again' }).click()
+    await main.locator(`a[href$="${oldest}"]`).waitFor()
+    await alert.waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('inbound messages are in live mode only, which their screen leads to', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
     await page.goto(`/app/${service.accountId}/test/inbound-messages`)

@@ -46,12 +46,14 @@ export function useGetEach<K extends Reading>(operation: K, inputs: readonly Inp
 export type List<Row> = {
   /** Undefined: not read yet. */
   rows: Row[] | undefined
+  /** Of the last request. The rows of earlier ones stay. */
   error: ApiError | null
   hasMore: boolean
   isLoadingMore: boolean
   /** Whether pages are read that had no rows yet: the API looks at a bounded number for each. */
   isLooking: boolean
   loadMore: () => void
+  /** Repeats the request that failed. */
   retry: () => void
 }
 
@@ -90,6 +92,7 @@ export function useList<K extends Listing>(
   const error = read.error as ApiError | null
   useRefusalCheck(error)
   const { hasNextPage, isFetching, fetchNextPage, isPlaceholderData } = read
+  const loadMore = () => void fetchNextPage()
   const pages = read.data?.pages ?? []
   const isLooking =
     hasNextPage &&
@@ -106,8 +109,8 @@ export function useList<K extends Listing>(
     hasMore: read.hasNextPage,
     isLoadingMore: read.isFetchingNextPage,
     isLooking,
-    loadMore: () => void read.fetchNextPage(),
-    retry: () => void read.refetch(),
+    loadMore,
+    retry: read.isFetchNextPageError ? loadMore : () => void read.refetch(),
   }
 }
 

@@ -1,4 +1,4 @@
-import { Button, Skeleton, Table, Text } from '@mantine/core'
+import { Box, Button, Skeleton, Table, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { List } from '../api/hooks.ts'
 import { ErrorNotice } from './error-notice.tsx'
@@ -40,8 +40,16 @@ const skeletons = ['1', '2', '3', '4', '5', '6']
 /** A table that keeps its columns while it loads, and reads further pages on request. */
 export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: DataTableProps<Row>) {
   const { rows, error } = list
-  if (error !== null && rows === undefined) return <ErrorNotice error={error} onRetry={list.retry} />
-  if (rows?.length === 0 && !list.hasMore) return empty
+  const notice = error !== null && <ErrorNotice error={error} onRetry={list.retry} />
+  if (rows === undefined && notice) return notice
+  if (rows?.length === 0 && !list.hasMore) {
+    return (
+      <>
+        {empty}
+        {notice}
+      </>
+    )
+  }
   return (
     <>
       <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} {...(isNew && { isNew })} />
@@ -55,6 +63,8 @@ export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: Da
           {rows?.length === 0 ? 'Look further' : 'Show more'}
         </Button>
       )}
+      {/* Below the button, which keeps its place. */}
+      {notice && <Box mt="md">{notice}</Box>}
     </>
   )
 }
