@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
@@ -122,6 +125,38 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     await dialog.getByRole('button', { name: 'Remove the contact' }).click()
     await page.getByRole('heading', { name: 'No contacts yet' }).waitFor()
     expect(await audiencesOfSubscriber()).toEqual([])
+  })
+
+  test('a file that cannot be reached or breaks off half way is not saved, and the screen says why', async () => {
+    const { page, main, context } = await world.open()
+    const { id } = await service.client.succeed(contract.audiences.create, { body: { name: 'Cut off' } })
+    const broken = createServer((_request, response) => {
+      response.writeHead(200, { 'Content-Length': 100 })
+      response.write('email\n', () => response.destroy())
+    })
+    await once(broken.listen(0, '127.0.0.1'), 'listening')
+    const { port } = broken.address() as AddressInfo
+    let downloads = 0
+    page.on('download', () => {
+      downloads += 1
+    })
+    await page.goto(`${root}/audiences/${id}`)
+    const file = /\/contacts\/export$/
+    const save = main.getByRole('button', { name: /^Export/ })
+    await page.route(file, (route) => route.abort())
+    await save.click()
+    await main.getByRole('alert').getByText('The service cannot be reached.').waitFor()
+    await page.unroute(file)
+    await page.route(file, (route) => route.continue({ url: `http://127.0.0.1:${port}/` }))
+    await save.click()
+    await main.getByRole('alert').getByText('The file was not read to its end. Try again.').waitFor()
+    await page.unroute(file)
+    broken.close()
+    expect(downloads).toBe(0)
+    await Promise.all([page.waitForEvent('download'), save.click()])
+    expect(await main.getByRole('alert').count()).toBe(0)
+    await context.close()
+    await service.client.succeed(contract.audiences.delete, { params: { id } })
   })
 
   test('people of an audience with double opt-in are pending, asked again, and marked as confirmed', async () => {

@@ -116,13 +116,21 @@ export function headersOf(scope: Scope | null): Record<string, string> {
 
 type LooseInput = { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }
 
-async function send(url: string, init: RequestInit): Promise<Response> {
+/** Sends a request. Throws an ApiError when the API cannot be reached. */
+export async function send(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, init)
   } catch (cause) {
-    const message = 'The service cannot be reached. Check that it runs and that you are online, then try again.'
-    throw new ApiError({ status: 0, code: 'unreachable', message }, { cause })
+    throw unreachable(
+      'The service cannot be reached. Check that it runs and that you are online, then try again.',
+      cause,
+    )
   }
+}
+
+/** Returns the error of a request without a response, or whose response broke off. */
+export function unreachable(message: string, cause: unknown): ApiError {
+  return new ApiError({ status: 0, code: 'unreachable', message }, { cause })
 }
 
 function urlOf(path: string, params: Record<string, string> = {}, query: Record<string, unknown> = {}): string {
