@@ -1,6 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { exampleId, idSchema } from './ids.ts'
+import { keptInboundBytes } from './inbound-limits.ts'
 import { pageOf } from './pagination.ts'
 import { outcome } from './route.ts'
 import {
@@ -13,9 +14,15 @@ import {
 
 const c = initContract()
 
+const cut = `Of a longer message, the first ${keptInboundBytes.toLocaleString('en')} bytes.`
+
 const fields = {
   id: idSchema('inboundMessage', 'Identifies the message.'),
   ...storedMessageFields,
+  size: z
+    .int()
+    .min(0)
+    .meta({ description: `Bytes that are kept. ${cut}` }),
   reason: z.string().meta({ description: 'Why it was not understood.' }),
 }
 const example = {
@@ -27,13 +34,15 @@ const example = {
   reason: 'It is neither a delivery status notification nor a feedback report.',
 }
 
+const source = z.string().meta({ description: `The message, byte for byte, in base64. ${cut}` })
+
 const inboundMessage = z.object(fields).meta({
   id: 'InboundMessage',
   description: 'A message that came back and was not understood.',
   example,
 })
 
-const inboundMessageWithContent = z.object({ ...fields, ...storedMessageContent }).meta({
+const inboundMessageWithContent = z.object({ ...fields, ...storedMessageContent, source }).meta({
   id: 'InboundMessageWithContent',
   description: 'An inbound message with what is in it.',
   example: { ...example, ...storedContentExample },
@@ -48,7 +57,7 @@ export const inboundMessages = c.router({
     path: '/v1/inbound-messages',
     summary: 'List inbound messages',
     description:
-      'Newest first: what came back to the return path of an email and was not understood, the newest 1,000. Notifications that were understood are in the timeline of their email.',
+      'Newest first: what came back to the return path of an email and was not understood, the newest 1,000 that are not older than the retention. Notifications that were understood are in the timeline of their email.',
     query: storedMessageListQuery,
     ...outcome(
       { operationId: 'listInboundMessages', tag: 'Inbound messages', permission: 'emails:read' },

@@ -1,3 +1,4 @@
+import { keptInboundBytes } from '../../contract/inbound-limits.ts'
 import type { Mode } from '../../contract/mode.ts'
 import type { Db } from '../database/connection.ts'
 import type { RecipientFact } from '../email-delivery/recipient-facts.ts'
@@ -25,8 +26,6 @@ export type ReceiveOptions = {
 export const keptPerAccount = 1_000
 /** Messages kept that belong to no account. */
 export const keptForOperator = 100
-/** Maximum bytes kept of a message. */
-export const keptBytes = 2 ** 20
 
 /**
  * Returns a function that processes a message to a return path or a role address. It resolves when all changes are
@@ -82,7 +81,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   }
 
   async function keep(message: ReceivedMessage, owner: Owner, reason: string): Promise<void> {
-    await insertInbound(db, { ...owner, reason, message, at: clock.now() }, keptBytes)
+    await insertInbound(db, { ...owner, reason, message, at: clock.now() }, keptInboundBytes)
     const number = owner.accountId === null ? keptForOperator : keptPerAccount
     await deleteOlderInbound(db, owner.accountId, number)
   }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { keptInboundBytes } from '../../contract/inbound-limits.ts'
 import type { RecipientFact } from '../email-delivery/recipient-facts.ts'
 import { recordFacts } from '../email-delivery/record-facts.ts'
 import type { Outbox } from '../outbox/append.ts'
@@ -7,7 +8,7 @@ import { listenSmtp, type SmtpListener } from '../smtp-listener/listener.ts'
 import { readTlsFiles } from '../smtp-listener/tls-files.ts'
 import { createInboundMetrics } from './metrics.ts'
 import { isReturnPathHost } from './queries.ts'
-import { createReceiver, keptBytes, type ReceiveOptions } from './receive.ts'
+import { createReceiver, type ReceiveOptions } from './receive.ts'
 import { hostOfRole } from './role-addresses.ts'
 
 export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'> & {
@@ -28,7 +29,7 @@ export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'
 /** Some notifications contain the whole returned message after their content. */
 export const maxInboundBytes = 64 * 2 ** 20
 const maxRecipients = 10
-/** Maximum connections. Each can hold `keptBytes` in memory. */
+/** Maximum connections. Each can hold `keptInboundBytes` in memory. */
 const maxConnections = 100
 /** Limits per client address. Large providers send from few addresses. */
 const connectionLimits = { connectionsPerAddress: 20, connectionsPerMinute: 300 }
@@ -59,7 +60,7 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
     name: hostname,
     tls: options.tls === null ? null : await readTlsFiles(options.tls, tlsSettings),
     maxMessageBytes: maxInboundBytes,
-    keepBytes: keptBytes,
+    keepBytes: keptInboundBytes,
     maxRecipients,
     maxConnections,
     lifetimeMs,

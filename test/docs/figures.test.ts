@@ -9,6 +9,7 @@ import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { eventTypes } from '../../contract/event-types.ts'
 import { importLimits } from '../../contract/import-files.ts'
+import { keptInboundBytes } from '../../contract/inbound-limits.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { keyPermissions, type PermissionSet, permissionSets } from '../../contract/permissions.ts'
@@ -25,7 +26,7 @@ import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { confirmationLimits } from '../../server/audiences/confirmation.ts'
 import { unconfirmedAtOnce } from '../../server/audiences/unconfirmed.ts'
-import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
+import { keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
 import { maxInboundBytes } from '../../server/bounces/start.ts'
 import { readConfig } from '../../server/config/config.ts'
 import { defaultBudgetMs } from '../../server/domains/dns.ts'
@@ -184,7 +185,7 @@ test('the page of limits has the limits of the code', () => {
   const megabyteMs = conversationTimeoutMs(1_000_000) - conversationTimeoutMs(0)
   expect(Object.fromEntries(tableOf(sectionOfPages('Limits')))).toMatchObject({
     'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,
-    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each, of which the first ${keptBytes / 2 ** 20} MiB is read; of those not understood the newest ${written(keptInbound)} of an account are kept, and ${written(keptForOperator)} of none`,
+    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each, of which the first ${keptInboundBytes / 2 ** 20} MiB is read; of those not understood the newest ${written(keptInbound)} of an account are kept, and ${written(keptForOperator)} of none`,
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
     'body of a request with emails': `${written(defaults.http.maxEmailBodyBytes)} bytes (\`MAX_EMAIL_BODY_BYTES\`)`,
     'emails in a batch': String(emailLimits.batch),

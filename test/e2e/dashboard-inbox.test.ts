@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keptInboundBytes } from '../../contract/inbound-limits.ts'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard, shown } from '../support/dashboard.ts'
@@ -201,6 +202,26 @@ describeInBrowser('emails, events and inbound messages in the dashboard', { time
     await link.click()
     await page.getByRole('heading', { level: 1, name: '(no subject)' }).waitFor()
     await main.getByText('(no sender)').waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('an inbound message that is longer than what is kept says that its end is gone', async () => {
+    const { id } = await send('With a long answer')
+    const { returnPath } = await untilCaptured(service, id)
+    const lines = 'All work and no play\r\n'.repeat(keptInboundBytes / 20)
+    await comeBack(service, returnPath, `Subject: Long\r\n\r\n${lines}`)
+    await comeBack(service, returnPath, 'Subject: Short\r\n\r\nHello\r\n')
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    const main = page.getByRole('main')
+    const list = `/app/${service.accountId}/live/inbound-messages?email=${id}`
+    await page.goto(list)
+    await main.getByRole('row', { name: 'Long' }).getByRole('link').click()
+    await main.getByText('1.0 MB. Only the first MiB was kept.').waitFor()
+    await page.goto(list)
+    await main.getByRole('row', { name: 'Short' }).getByRole('link').click()
+    await main.getByText('Hello', { exact: true }).waitFor()
+    expect(await main.getByText('was kept').count()).toBe(0)
     expect(complaints).toEqual([])
     await context.close()
   })

@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router'
+import { keptInboundBytes } from '../../../../contract/inbound-limits.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -23,6 +24,7 @@ export function InboundDetail() {
             message={read}
             fileOperation={null}
             words={words}
+            ofSize={read.size < keptInboundBytes ? null : 'Only the first MiB was kept.'}
             first={[['Not understood', <strong key="reason">{read.reason}</strong>]]}
           />
         )}

@@ -36,10 +36,12 @@ type Props = {
   }
   /** Facts that stand before the others. Default: none. */
   first?: readonly (readonly [name: string, value: ReactNode])[]
+  /** Said of its size. Default: nothing. */
+  ofSize?: string | null
 }
 
 /** A message that the service kept: from whom and for whom, what is in it, and its source. */
-export function StoredMessage({ message: stored, fileOperation, words, first = [] }: Props) {
+export function StoredMessage({ message: stored, fileOperation, words, first = [], ofSize = null }: Props) {
   const { emailId } = stored
   const message: Message = { ...stored, fileOperation }
   return (
@@ -51,7 +53,7 @@ export function StoredMessage({ message: stored, fileOperation, words, first = [
           [words.recipients, recipientsOf(stored.recipients)],
           [words.sender, stored.mailFrom === '' ? '–' : stored.mailFrom],
           [words.time, <ExactTime key="at" at={stored.createdAt} />],
-          ['Size', sizeOf(stored)],
+          ['Size', ofSize === null ? sizeOf(stored) : `${sizeOf(stored)}. ${ofSize}`],
           [
             'Email',
             emailId === null ? (
