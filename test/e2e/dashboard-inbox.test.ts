@@ -260,11 +260,16 @@ describeInBrowser('emails, events and inbound messages in the dashboard', { time
     await context.close()
   })
 
-  test('inbound messages are in live mode only, which their screen leads to', async () => {
+  test('inbound messages are in live mode only, which their screen leads to, with the filter of the link', async () => {
+    const { accountId, database } = service
+    const { id: emailId } = await send('Of the link')
+    await insertInboundMessage(database, { accountId, emailId, content: 'Subject: Of this email\r\n\r\nHello\r\n' })
+    await insertInboundMessage(database, { accountId, content: 'Subject: Of none\r\n\r\nHello\r\n' })
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
-    await page.goto(`/app/${service.accountId}/test/inbound-messages`)
+    await page.goto(`/app/${service.accountId}/test/inbound-messages?email=${emailId}`)
     await page.getByRole('button', { name: 'Switch to live mode' }).click()
-    await page.getByRole('cell', { name: 'Where is my parcel?' }).waitFor()
+    await page.getByRole('cell', { name: 'Of this email' }).waitFor()
+    expect(await page.getByRole('cell', { name: 'Of none' }).count()).toBe(0)
     expect(new URL(page.url()).pathname).toBe(`/app/${service.accountId}/live/inbound-messages`)
     expect(complaints).toEqual([])
     await context.close()
