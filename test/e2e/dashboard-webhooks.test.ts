@@ -127,7 +127,8 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
   test('a failed delivery is found by its state, tells why it waits, and arrives when it is sent again', async () => {
     receiver.respondOnce(answer(503, { body: 'database is down' }))
     await addSubscriber()
-    const failed = eventIn(await arrived(4))
+    const request = await arrived(4)
+    const failed = eventIn(request)
     await main.getByLabel('State').selectOption('pending')
     await expect.poll(() => deliveryLinks().allInnerTexts()).toEqual(['subscriber.added'])
     await page.reload()
@@ -140,6 +141,9 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     await main.getByText('database is down').waitFor()
     await main.locator('summary', { hasText: `Request 1: POST ${receiver.url}/people` }).click()
     await main.getByText(`webhook-id: ${failed.id}`).waitFor()
+    // Each header is there, or the note names it.
+    const told = await main.locator('details', { hasText: 'Request 1' }).innerText()
+    expect(Object.keys(request.headers).filter((name) => !told.includes(name))).toEqual([])
     expect(await screenFaults(page)).toEqual([])
     await main.getByRole('button', { name: 'Send again' }).click()
     expect(eventIn(await arrived(5))).toEqual(failed)

@@ -132,7 +132,8 @@ function RequestOf({ attempt: { number, request } }: { attempt: Delivery['attemp
       <CodeBlock>{lines.join('\n')}</CodeBlock>
       <p className="dimmed">
         {url === null && 'Its URL is not known any more. '}
-        The signatures are not kept: they are made anew for each attempt.
+        Not shown: the signatures, x-service-signature and webhook-signature, which are made anew for each attempt and
+        not kept; traceparent; and the headers of the connection: host, connection, content-length and accept-encoding.
       </p>
     </details>
   )
