@@ -4,7 +4,10 @@ import { expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { routesOf } from '../../openapi/routes.ts'
 
-/* Everything that the API can do, a person can do in the dashboard: an operation needs a screen, or a reason here. */
+/*
+ * Each operation of the API needs a screen that uses it, or a reason here. A screen need not offer each of its fields:
+ * docs/guides/dashboard.md names some that only the API has.
+ */
 
 const dashboard = join(import.meta.dirname, '../../server/dashboard')
 
@@ -24,8 +27,10 @@ function operationsIn(source: string): string[] {
   const code = source.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
   // Not those that a type or a key of the cache names.
   const calls = code.matchAll(/(?:\(|operation(?:=|: | = ))\s*['"]([A-Z]+) (\/v1\/[^'"]+)['"]/gi)
-  // What is downloaded, uploaded or streamed is asked for by its path.
-  const paths = code.matchAll(/(?:\bopen\('([A-Z]+)', )?[`'"](\/v1\/[^`'"?\s]*)/g)
+  // What is downloaded, uploaded or streamed is asked for by its path. Not that of a link.
+  const paths = code.matchAll(
+    /(?:\bopen\('([A-Z]+)', |\bfetch\(|\bdownloadFile\([^`'"]*,\s*|\bpath(?: = |=\{?))[`'"](\/v1\/[^`'"?\s]*)/g,
+  )
   return [...calls, ...paths].map(([, method = 'GET', path = '']) => {
     const shape = path.replaceAll(/\/(?::\w+|\$\{\w+\})/g, '/*').replaceAll(/\$\{\w+\}/g, '')
     return `${method} ${shape}`
@@ -52,6 +57,11 @@ test.each([
   ['<DeleteByName operation="DELETE /v1/topics/:id" />', 'DELETE /v1/topics/*'],
   ["{ fileOperation: 'GET /v1/emails/:id/attachments/:index' }", 'GET /v1/emails/*/attachments/*'],
   [`downloadFile(scope, \`/v1/imports/\${id}/failed-rows\`, 'rows.csv')`, 'GET /v1/imports/*/failed-rows'],
+  [
+    `<DownloadButton label='Export' path={\`/v1/audiences/\${id}/contacts/export\`} />`,
+    'GET /v1/audiences/*/contacts/export',
+  ],
+  [`const label = 'Export', path = \`/v1/segments/\${id}/contacts/export\``, 'GET /v1/segments/*/contacts/export'],
   [`request.open('POST', \`/v1/imports?\${query}\`)`, 'POST /v1/imports'],
   [`fetch(\`/v1/events/stream\${query}\`, { mode: 'cors' })`, 'GET /v1/events/stream'],
 ])('a source with %s uses %s', (source, operation) => {
@@ -65,6 +75,8 @@ test.each([
   ["/** Such as `/v1/topics/top_1`, or call('GET /v1/topics/:id'). */"],
   ["  // It was call('GET /v1/topics/:id')."],
   ['<Code>GET /v1/topics/:id</Code>'],
+  ['<a href="/v1/topics/top_1">'],
+  ["title: '/v1/topics/top_1 is gone'"],
 ])('a source with %s uses nothing', (source) => {
   expect(operationsIn(source)).toEqual([])
 })
