@@ -176,7 +176,7 @@ describeInBrowser('emails, events and inbound messages in the dashboard', { time
     await page.getByRole('heading', { level: 1, name: 'With an answer' }).waitFor()
 
     await page.goto(`/app/${service.accountId}/live/inbound-messages?email=${other.id}`)
-    await page.getByRole('heading', { name: 'No inbound message is of this email' }).waitFor()
+    await page.getByRole('heading', { name: 'No inbound messages of this email' }).waitFor()
     await page.getByRole('button', { name: 'Clear the filters' }).click()
     await main.getByRole('cell', { name: 'Where is my parcel?' }).waitFor()
     expect(complaints).toEqual([])

@@ -275,7 +275,7 @@ export function screensOf(made: Made): Screen[] {
         ['Delete', 'audiences:write'],
         ['Edit', 'audiences:write'],
         ['Add contact', 'contacts:write'],
-        ['Export all', 'contacts:read'],
+        ['Export', 'contacts:read'],
         ['Actions for contact@example.com', 'contacts:write'],
       ],
       calls: [

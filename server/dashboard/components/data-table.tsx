@@ -55,7 +55,7 @@ export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: Da
       <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} {...(isNew && { isNew })} />
       {rows?.length === 0 && (
         <Text c="dimmed" mt="md">
-          Nothing fits so far. The other rows have not been looked through yet.
+          No row fits so far. The rest has not been searched yet.
         </Text>
       )}
       {list.hasMore && !list.isLooking && (

@@ -91,7 +91,7 @@ function LiveList() {
         inputs={
           <>
             <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Subject, address or ID" />
-            <TextFilter filters={filters} name="email" label="Of the email" isWide placeholder="ID of an email" />
+            <TextFilter filters={filters} name="email" label="Email ID" isWide />
           </>
         }
         label="Captured messages"
@@ -100,7 +100,7 @@ function LiveList() {
         keyOf={({ id }) => id}
         nothingFits={{
           title: 'No captured message fits these filters',
-          hint: 'The search looks for the text anywhere in subjects, senders, recipients and IDs. The newest 1,000 messages are kept.',
+          hint: 'The search looks for the text anywhere in subjects, senders, recipients and IDs. The newest 1,000 are kept, for as long as emails are.',
         }}
         empty={<NothingCaptured action={can('emails:send') && <SendButton onClick={() => setSending(true)} />} />}
       />

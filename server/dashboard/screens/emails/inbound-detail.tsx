@@ -6,7 +6,7 @@ import { Screen } from '../../components/screen.tsx'
 import { subjectOf } from './message-heading.ts'
 import { StoredMessage } from './stored-message.tsx'
 
-const words = { recipients: 'Came to', sender: 'Envelope sender', time: 'Received', noEmail: 'Not known' }
+const words = { recipients: 'Recipients', sender: 'Envelope sender', time: 'Received', noEmail: 'Unknown' }
 
 /** One inbound message: why it was not understood, which email it is about, and what is in it. */
 export function InboundDetail() {
@@ -25,7 +25,7 @@ export function InboundDetail() {
             fileOperation={null}
             words={words}
             ofSize={read.size < keptInboundBytes ? null : 'Only the first MiB was kept.'}
-            first={[['Not understood', <strong key="reason">{read.reason}</strong>]]}
+            first={[['Reason', <strong key="reason">{read.reason}</strong>]]}
           />
         )}
       </Loaded>

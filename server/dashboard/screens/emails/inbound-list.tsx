@@ -72,19 +72,19 @@ function LiveList() {
   return (
     <FilteredList
       filters={filters}
-      inputs={<TextFilter filters={filters} name="email" label="Of the email" isWide placeholder="ID of an email" />}
+      inputs={<TextFilter filters={filters} name="email" label="Email ID" isWide />}
       label="Inbound messages"
       list={list}
       columns={columns}
       keyOf={({ id }) => id}
       nothingFits={{
-        title: 'No inbound message is of this email',
-        hint: 'Those that were understood stand in its timeline. The newest 1,000 messages are kept.',
+        title: 'No inbound messages of this email',
+        hint: 'Messages that were understood are in its timeline. The newest 1,000 are kept, for as long as emails are.',
       }}
       empty={
         <Empty title="No inbound messages yet">
-          Notifications that were understood, such as bounces, stand in the timeline of their email. They come back once{' '}
-          <Code>INBOUND_SMTP_PORT</Code> is set and the MX records of the domains lead to this service.
+          Notifications that were understood, such as bounces, are in the timeline of their email. They arrive once{' '}
+          <Code>INBOUND_SMTP_PORT</Code> is set and the MX records of the domains point to this service.
         </Empty>
       }
     />

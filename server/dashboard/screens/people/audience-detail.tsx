@@ -131,7 +131,7 @@ function Contacts({ audience: { id: audienceId, name: audienceName } }: { audien
 /** Saves all contacts, whatever the filters of the list are. */
 function ExportContacts({ audienceId }: { audienceId: string }) {
   const path = `/v1/audiences/${audienceId}/contacts/export`
-  return <DownloadButton label="Export all" path={path} fileName={`contacts-${audienceId}.csv`} />
+  return <DownloadButton label="Export" path={path} fileName={`contacts-${audienceId}.csv`} />
 }
 
 function AddContact({ audienceId, onClose }: { audienceId: string; onClose: () => void }) {
