@@ -1,5 +1,11 @@
 import { afterEach, expect, test } from 'vitest'
-import { exactLocalTime, localTime, startOfDay } from '../../server/dashboard/components/local-time.ts'
+import {
+  exactLocalTime,
+  localTime,
+  momentOf,
+  startOfDay,
+  timeFault,
+} from '../../server/dashboard/components/local-time.ts'
 
 const zoneBefore = process.env.TZ
 
@@ -11,16 +17,33 @@ afterEach(() => {
 
 const zones = ['UTC', 'Asia/Kolkata', 'America/New_York', 'Pacific/Apia', 'Australia/Lord_Howe', 'America/St_Johns']
 
-test.each(zones)('a time that an input shows is read as the same time, each half hour of a year in %s', (zone) => {
+test.each(zones)('a time that an input shows at first is read as the same moment, each half hour in %s', (zone) => {
   process.env.TZ = zone
   const wrong: string[] = []
-  for (let at = Date.UTC(2026, 0, 1); at < Date.UTC(2027, 0, 1); at += 30 * 60_000) {
-    const shown = localTime(new Date(at))
-    const read = new Date(shown).getTime()
-    // An hour that clocks repeat is read as its first.
-    if (read !== at && !(read < at && localTime(new Date(read)) === shown)) wrong.push(shown)
+  for (let at = Date.UTC(2026, 0, 1, 0, 0, 45, 250); at < Date.UTC(2027, 0, 1); at += 30 * 60_000) {
+    const initial = new Date(at).toISOString()
+    if (momentOf(localTime(new Date(at)), initial) !== initial) wrong.push(initial)
   }
   expect(wrong).toEqual([])
+})
+
+test('a time that clocks show twice is read as its first, but the second where the input showed that', () => {
+  process.env.TZ = 'America/New_York'
+  const [first, second] = ['2026-11-01T05:30:45.000Z', '2026-11-01T06:30:45.000Z']
+  expect([localTime(new Date(first)), localTime(new Date(second))]).toEqual(['2026-11-01T01:30', '2026-11-01T01:30'])
+  expect(momentOf('2026-11-01T01:30', second)).toBe(second)
+  expect(momentOf('2026-11-01T01:30')).toBe('2026-11-01T05:30:00.000Z')
+  expect(momentOf('2026-11-01T01:31', second)).toBe('2026-11-01T05:31:00.000Z')
+})
+
+test('a time that clocks skip is no moment, and says so', () => {
+  process.env.TZ = 'America/New_York'
+  expect(momentOf('2026-03-08T02:30')).toBeUndefined()
+  expect(timeFault('2026-03-08T02:30')).toMatch(/Clocks skip this time/)
+  expect(timeFault('2026-03-08T03:00')).toBeNull()
+  expect(momentOf('2026-03-08T03:00')).toBe('2026-03-08T07:00:00.000Z')
+  expect(timeFault('0002-03-08T03:00')).toBeNull()
+  expect(timeFault('')).toBe('Choose a time')
 })
 
 test.each([

@@ -110,7 +110,7 @@ describeInBrowser('the editor of a campaign, and its start', { timeout: 120_000 
     const reader = await world.openScreen(`campaigns/${id}`, { timezoneId: 'Asia/Kolkata' })
     await reader.main.getByRole('button', { name: 'Send it' }).click()
     await reader.dialog.getByLabel('At a time').check()
-    await reader.dialog.getByText(/^Of your zone, Asia\/(Calcutta|Kolkata)\.$/).waitFor()
+    await reader.dialog.getByText(/^In your time zone, Asia\/(Calcutta|Kolkata): .* GMT\+5:30\.$/).waitFor()
     const day = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10)
     await reader.dialog.getByLabel('Time', { exact: true }).fill(`${day}T09:30`)
     await reader.dialog.getByRole('button', { name: 'Schedule it' }).click()

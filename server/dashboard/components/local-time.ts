@@ -16,7 +16,28 @@ export function localTime(at: Date): string {
   return exactLocalTime(at).slice(0, 16)
 }
 
-/** The same with seconds and milliseconds, where it has some. */
+/**
+ * Returns the moment that an input for times means. Undefined: it is empty, or clocks skip its time on that day. Where
+ * they show it twice, it is the first.
+ *
+ * @param initial The moment that the input showed at first. As long as its time stands there, it is meant: it can have
+ *   seconds, and be the second of both.
+ */
+export function momentOf(value: string, initial?: string): string | undefined {
+  if (initial !== undefined && value === localTime(new Date(initial))) return initial
+  const at = new Date(value)
+  if (Number.isNaN(at.getTime())) return undefined
+  // Not by `localTime`: offsets of long ago, such as while a year is typed, are no whole minutes.
+  return at.toTimeString().slice(0, 5) === value.slice(11, 16) ? at.toISOString() : undefined
+}
+
+/** Returns why an input for times means no moment. Null: it does. */
+export function timeFault(value: string, initial?: string): string | null {
+  if (momentOf(value, initial) !== undefined) return null
+  return Number.isNaN(Date.parse(value)) ? 'Choose a time' : 'Clocks skip this time on that day. Choose another.'
+}
+
+/** Returns a time as `localTime` does, with its seconds and milliseconds where it has some. */
 export function exactLocalTime(at: Date): string {
   const shifted = new Date(at.getTime() - at.getTimezoneOffset() * 60_000)
   return shifted

@@ -1,21 +1,23 @@
 import { Radio, Stack, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { useState } from 'react'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { localTime as toInput } from '../../components/local-time.ts'
+import { momentOf, timeFault, localTime as toInput } from '../../components/local-time.ts'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { readerZone, ZonedTimeInput } from '../../components/zoned-time-input.tsx'
 import type { CampaignDetails } from './campaign.ts'
 
-const hourMs = 3_600_000
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
 type When = 'now' | 'later' | 'local'
 type Values = { when: When; scheduledAt: string; localTime: string; fallbackTimezone: string }
 
-function bodyOf({ when, scheduledAt, localTime, fallbackTimezone }: Values) {
-  if (when === 'later') return { scheduledAt: new Date(scheduledAt).toISOString() }
+function bodyOf({ when, scheduledAt, localTime, fallbackTimezone }: Values, initial: string) {
+  if (when === 'later') return { scheduledAt: momentOf(scheduledAt, initial) ?? scheduledAt }
   return when === 'local' ? { localTime, fallbackTimezone } : {}
 }
 
@@ -28,21 +30,25 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
     { params: { id: audienceId } },
     { enabled: can('audiences:read') },
   )
+  const [inAnHour] = useState(() => {
+    const laterMs = Date.now() + hourMs
+    return new Date(laterMs - (laterMs % minuteMs)).toISOString()
+  })
   const send = useChange('POST /v1/campaigns/:id/send')
   const { form, ...sending } = useApiForm({
     initial: {
       when: 'now' as When,
-      scheduledAt: toInput(new Date(Date.now() + hourMs)),
+      scheduledAt: toInput(new Date(inAnHour)),
       localTime: toInput(new Date(Date.now() + dayMs)),
       fallbackTimezone: readerZone,
     },
     check: ({ when, scheduledAt, localTime }) => ({
-      ...(when === 'later' && Number.isNaN(Date.parse(scheduledAt)) && { scheduledAt: 'Choose a time' }),
+      ...(when === 'later' && { scheduledAt: timeFault(scheduledAt, inAnHour) }),
       ...(when === 'local' && Number.isNaN(Date.parse(localTime)) && { localTime: 'Choose a time' }),
     }),
     send: async (values) => {
       const { when } = values
-      const body = bodyOf(values)
+      const body = bodyOf(values, inAnHour)
       await send.mutateAsync({ params: { id }, body })
       notifications.show({ message: when === 'now' ? `${name} is being sent.` : `${name} is scheduled.` })
       onClose()
@@ -71,7 +77,7 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
           <Radio value="local" label="At each person’s local time" />
         </Stack>
       </Radio.Group>
-      {when === 'later' && <ZonedTimeInput {...form.getInputProps('scheduledAt')} />}
+      {when === 'later' && <ZonedTimeInput initial={inAnHour} {...form.getInputProps('scheduledAt')} />}
       {when === 'local' && (
         <>
           <TextInput

@@ -1,13 +1,13 @@
 import { notifications } from '@mantine/notifications'
 import { useChange } from '../../api/hooks.ts'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { localTime } from '../../components/local-time.ts'
+import { localTime, momentOf, timeFault } from '../../components/local-time.ts'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { ZonedTimeInput } from '../../components/zoned-time-input.tsx'
 
 type Props = {
   id: string
-  /** When it is sent now. */
+  /** When it was to be sent as the dialog was opened. */
   scheduledAt: string
   onClose: () => void
 }
@@ -17,9 +17,11 @@ export function RescheduleEmail({ id, scheduledAt, onClose }: Props) {
   const update = useChange('PATCH /v1/emails/:id')
   const { form, ...sending } = useApiForm({
     initial: { scheduledAt: localTime(new Date(scheduledAt)) },
-    check: (values) => ({ scheduledAt: Number.isNaN(Date.parse(values.scheduledAt)) ? 'Choose a time' : null }),
+    check: (values) => ({ scheduledAt: timeFault(values.scheduledAt, scheduledAt) }),
     send: async (values) => {
-      const body = { scheduledAt: new Date(values.scheduledAt).toISOString() }
+      const body = { scheduledAt: momentOf(values.scheduledAt, scheduledAt) ?? values.scheduledAt }
+      // Nothing was changed.
+      if (body.scheduledAt === scheduledAt) return onClose()
       await update.mutateAsync({ params: { id }, body })
       notifications.show({ message: 'The email has its new time.' })
       onClose()
@@ -27,7 +29,7 @@ export function RescheduleEmail({ id, scheduledAt, onClose }: Props) {
   })
   return (
     <FormDialog title="Change when it is sent" action="Change the time" {...sending} onClose={onClose}>
-      <ZonedTimeInput data-autofocus {...form.getInputProps('scheduledAt')} />
+      <ZonedTimeInput data-autofocus initial={scheduledAt} {...form.getInputProps('scheduledAt')} />
     </FormDialog>
   )
 }
