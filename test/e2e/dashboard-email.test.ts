@@ -167,9 +167,34 @@ describeInBrowser('one email in the dashboard', { timeout: 120_000 }, () => {
     const stored = await service.client.succeed(contract.emails.get, { params: { id: scheduled } })
     expect(stored).toMatchObject({ status: 'scheduled', scheduledAt: `${day}T00:30:00.000Z` })
 
+    await main.getByText('Scheduled for', { exact: true }).waitFor()
     await main.getByRole('button', { name: 'Cancel the email' }).click()
     await dialog.getByRole('button', { name: 'Cancel the email' }).click()
     await main.getByText('Canceled', { exact: true }).first().waitFor()
+    expect(await main.getByRole('button', { name: 'Change the time' }).count()).toBe(0)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a dialog about a scheduled email stays when the email does not wait any more, and shows what the API says', async () => {
+    const { client } = service
+    const scheduled = await send({ html, scheduledAt: tomorrow() })
+    const { page, context, complaints } = await open(scheduled, { timezoneId: 'America/New_York' })
+    const [main, dialog] = [page.getByRole('main'), page.getByRole('dialog')]
+    await main.getByRole('button', { name: 'Change the time' }).click()
+    const time = dialog.getByLabel('Time')
+    await time.fill('2027-03-14T02:30')
+    await dialog.getByRole('button', { name: 'Change the time' }).click()
+    await dialog.getByText('Clocks skip this time on that day.').waitFor()
+
+    await client.succeed(contract.emails.cancel, { params: { id: scheduled }, body: {} })
+    await page.getByText('Canceled', { exact: true }).first().waitFor()
+    await time.fill(`${new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10)}T09:30`)
+    await dialog.getByRole('button', { name: 'Change the time' }).click()
+    await dialog.getByRole('alert').getByText('is not scheduled but canceled').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.waitFor({ state: 'detached' })
     expect(await main.getByRole('button', { name: 'Change the time' }).count()).toBe(0)
     expect(complaints).toEqual([])
     await context.close()

@@ -39,7 +39,8 @@ export function EmailDetail() {
       title={email?.subject ?? 'Email'}
       parent={{ label: 'Emails', path: '/emails' }}
       subtitle={email && <State of={email.status} />}
-      action={email !== undefined && can('emails:send') && <EmailAction email={email} />}
+      // By its id, since sending again leads to the screen of another.
+      action={email !== undefined && can('emails:send') && <EmailAction key={email.id} email={email} />}
     >
       <Loaded query={query} what="email">
         {(read) => <Details email={read} />}
@@ -48,29 +49,30 @@ export function EmailDetail() {
   )
 }
 
-function EmailAction({ email }: { email: EmailDetails }) {
-  if (email.status === 'scheduled' && email.scheduledAt !== null) {
-    return <ScheduledActions id={email.id} scheduledAt={email.scheduledAt} />
-  }
-  // By its id, since it leads to the screen of another.
-  return email.completedAt === null ? null : <ResendEmail key={email.id} email={email} />
-}
+/** A dialog about an email that waits for its time. */
+type Opened = { what: 'cancel' } | { what: 'reschedule'; scheduledAt: string }
 
-/** The actions on an email that waits for its time. */
-function ScheduledActions({ id, scheduledAt }: { id: string; scheduledAt: string }) {
-  const [act, setAct] = useState<'cancel' | 'reschedule' | null>(null)
-  const close = () => setAct(null)
+/** The actions on an email. An open dialog stays when the sending begins: then the API says why it is too late. */
+function EmailAction({ email }: { email: EmailDetails }) {
+  const { id, status, scheduledAt, completedAt } = email
+  const [opened, setOpened] = useState<Opened | null>(null)
+  const close = () => setOpened(null)
   return (
-    <Group gap="xs">
-      <Button variant="default" onClick={() => setAct('cancel')}>
-        Cancel the email
-      </Button>
-      <Button variant="default" onClick={() => setAct('reschedule')}>
-        Change the time
-      </Button>
-      {act === 'cancel' && <CancelEmail id={id} onClose={close} />}
-      {act === 'reschedule' && <RescheduleEmail id={id} scheduledAt={scheduledAt} onClose={close} />}
-    </Group>
+    <>
+      {status === 'scheduled' && scheduledAt !== null && (
+        <Group gap="xs">
+          <Button variant="default" onClick={() => setOpened({ what: 'cancel' })}>
+            Cancel the email
+          </Button>
+          <Button variant="default" onClick={() => setOpened({ what: 'reschedule', scheduledAt })}>
+            Change the time
+          </Button>
+        </Group>
+      )}
+      {completedAt !== null && <ResendEmail email={email} />}
+      {opened?.what === 'cancel' && <CancelEmail id={id} onClose={close} />}
+      {opened?.what === 'reschedule' && <RescheduleEmail id={id} scheduledAt={opened.scheduledAt} onClose={close} />}
+    </>
   )
 }
 
@@ -89,7 +91,7 @@ function Details({ email }: { email: EmailDetails }) {
           ...(email.replyTo.length > 0 ? ([['Reply to', email.replyTo.join(', ')]] as const) : []),
           ['Accepted', <ExactTime key="at" at={email.createdAt} />],
           ...(email.status === 'scheduled' && email.scheduledAt !== null
-            ? ([['Is sent', <SentAt key="at" at={email.scheduledAt} />]] as const)
+            ? ([['Scheduled for', <SentAt key="at" at={email.scheduledAt} />]] as const)
             : []),
           ...(email.tags.length > 0 ? ([['Tags', email.tags.join(', ')]] as const) : []),
           ...(metadata.length > 0
