@@ -221,6 +221,24 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
     await context.close()
   })
 
+  test('an estimate of nobody leaves a way to list the people whom the sample did not have', async () => {
+    const { id } = await made('Rare', { type: 'field', field: 'email', operator: 'contains', value: 'grace' })
+    const { page, context, complaints } = await world.open()
+    const main = page.getByRole('main')
+    // What the API returns of a large audience where few match.
+    await page.route('**/v1/segments/preview', (route) =>
+      route.fulfill({ json: { count: 0, isEstimate: true, contacts: [] } }),
+    )
+    await page.goto(`/app/${service.accountId}/live/segments/${id}`)
+    await counted(main, 'None in the sample')
+    await keepScreenshots(page, 'segment-estimate-of-nobody')
+    expect(await screenFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Show all' }).click()
+    await main.getByRole('link', { name: 'grace@example.com' }).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('the people of a stored segment are listed page by page and saved as a file; of one that is changed, the first are shown', async () => {
     const { id: sixty } = await service.client.succeed(contract.audiences.create, { body: { name: 'Sixty' } })
     await insertManyContacts(service.database.db, { accountId: service.accountId, audienceId: sixty }, 60)

@@ -66,7 +66,7 @@ export function SegmentPreview({ preview, isComplete, isFaultShown, storedId }: 
       <p className="segment-count" aria-live="polite" data-settled={isSettled}>
         {data === undefined ? <Skeleton height={24} width={200} /> : <Count of={data} />}
       </p>
-      {data !== undefined && (data.count > 0 || data.contacts.length > 0) && (
+      {data !== undefined && (data.count > 0 || data.contacts.length > 0 || data.isEstimate) && (
         <People key={storedId} preview={data} storedId={storedId} />
       )}
     </>
@@ -74,6 +74,14 @@ export function SegmentPreview({ preview, isComplete, isFaultShown, storedId }: 
 }
 
 function Count({ of: { count, isEstimate } }: { of: Preview }) {
+  if (isEstimate && count === 0) {
+    return (
+      <>
+        <strong>None in the sample</strong>
+        <span className="dimmed"> Only a sample of the contacts was looked at.</span>
+      </>
+    )
+  }
   const people = count === 1 ? '1 person matches' : `${number.format(count)} people match`
   return (
     <>
