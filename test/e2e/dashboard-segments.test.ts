@@ -262,6 +262,25 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
     expect(file.suggestedFilename()).toBe(`segment-${id}.csv`)
     expect((await readFile(await file.path(), 'utf8')).trim().split('\r\n')).toHaveLength(61)
 
+    // A change of the name alone reads none of the pages again.
+    let reads = 0
+    await page.route(`**/v1/segments/${id}/contacts?*`, async (route) => {
+      reads += 1
+      await route.continue()
+    })
+    const error = { code: 'not_found', message: 'Not counted', details: [], requestId: null }
+    await page.route('**/v1/segments/preview', (route) => route.fulfill({ status: 404, json: { error } }))
+    await main.getByLabel('Name').fill('Every one of the sixty')
+    await main.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Every one of the sixty' }).waitFor()
+    // The count of before and the people stay where the next count fails.
+    await main.getByRole('alert').getByText('Not counted').waitFor()
+    await counted(main, '60 people match')
+    expect([await people.count(), reads]).toEqual([61, 0])
+    await page.unroute('**/v1/segments/preview')
+    await main.getByRole('button', { name: 'Try again' }).click()
+    await main.getByRole('alert').waitFor({ state: 'detached' })
+
     await main.getByLabel('Value').fill('-5')
     await counted(main, '11 people match')
     await main.getByText('Save the segment to list all of them.').waitFor()

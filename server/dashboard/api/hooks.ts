@@ -64,13 +64,15 @@ const emptyPages = 20
 type ListOptions = {
   /** Milliseconds to the next look for new rows, while no further page is shown and the window is. Default: none. */
   pollMs?: number | undefined
+  /** Whether no page is read again while the list is shown, after a change neither. Default: they are. */
+  isReadOnce?: boolean
 }
 
 /** Reads a list page by page. */
 export function useList<K extends Listing>(
   operation: K,
   input: Input<K>,
-  { pollMs }: ListOptions = {},
+  { pollMs, isReadOnce = false }: ListOptions = {},
 ): List<RowOf<K>> {
   const { accountId, mode, call } = useScope()
   const { query } = input as { query?: object }
@@ -80,6 +82,8 @@ export function useList<K extends Listing>(
       const page = { limit: pageLimit, ...query, ...(pageParam !== null && { cursor: pageParam }) }
       return call(operation, { ...input, query: page } as unknown as Input<K>) as Promise<PageOf<RowOf<K>>>
     },
+    // Without a time in the cache, where nothing would say that it is of before a change.
+    ...(isReadOnce && { staleTime: 'static', gcTime: 0 }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.nextCursor,
     // While a filter changes, the rows stay. Those of another account or mode must not.

@@ -2,7 +2,6 @@ import '../../styles/conditions.css'
 import '../../styles/forms.css'
 import { Alert, Button, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ApiError } from '../../api/client.ts'
@@ -55,9 +54,8 @@ function useTopics() {
 }
 
 function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<typeof written>[1] }) {
-  const { accountId, mode, can, path } = useScope()
+  const { mode, can, path } = useScope()
   const navigate = useNavigate()
-  const client = useQueryClient()
   const isEditable = can('segments:write')
   const campaigns = useGet('GET /v1/campaigns', { query: { limit: offered } }, { enabled: can('campaigns:read') })
   const topics = useTopics()
@@ -82,9 +80,6 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
     if (!isComplete || audienceId === '' || name.trim() === '') return
     const onSuccess = (segment: Segment) => {
       setSaved({ name, json })
-      // The people are others now: those of before would stand there until they are read again.
-      const people = [accountId, mode, 'GET /v1/segments/:id/contacts', { params: { id } }]
-      if (!isStored) client.removeQueries({ queryKey: people })
       notifications.show({ message: `${segment.name} was saved.` })
       if (id === undefined) void navigate({ to: path(`/segments/${segment.id}`) })
     }

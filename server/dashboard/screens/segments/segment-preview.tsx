@@ -57,12 +57,14 @@ const keyOf = ({ subscriberId }: Preview['contacts'][number]) => subscriberId
 export function SegmentPreview({ preview, isComplete, isFaultShown, storedId }: Props) {
   const { data, error, isSettled, refetch } = preview
   if (!isComplete) return <Text c="dimmed">Fill in every condition, and the people are counted.</Text>
-  if (error !== null) {
-    if (isFaultShown) return <Text c="dimmed">Correct the conditions, and the people are counted.</Text>
-    return <ErrorNotice error={error} onRetry={() => void refetch()} />
+  if (error !== null && isFaultShown) {
+    return <Text c="dimmed">Correct the conditions, and the people are counted.</Text>
   }
+  const notice = error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />
+  if (error !== null && data === undefined) return notice
   return (
     <>
+      {notice}
       <p className="segment-count" aria-live="polite" data-settled={isSettled}>
         {data === undefined ? <Skeleton height={24} width={200} /> : <Count of={data} />}
       </p>
@@ -102,7 +104,7 @@ function People({ preview, storedId }: { preview: Preview; storedId: string | un
       {contacts.length > 0 ? (
         <PlainTable label="Some of the people" rows={contacts} columns={columns} keyOf={keyOf} />
       ) : (
-        <Text c="dimmed">None of the newest 10,000 contacts is among them, so none is shown.</Text>
+        <Text c="dimmed">None of the newest 10,000 contacts matches, so none is shown.</Text>
       )}
       {hasMore && storedId !== undefined && (
         <Button variant="default" mt="md" onClick={() => setWhole(true)}>
@@ -118,9 +120,12 @@ function People({ preview, storedId }: { preview: Preview; storedId: string | un
   )
 }
 
-/** The people of a stored segment, page by page. `first` stand there until the first page is read. */
+/**
+ * The people of a stored segment, page by page. `first` stand there until the first page is read. A page may take the
+ * database a while: they are not read again behind the reader's back.
+ */
 function AllPeople({ id, first }: { id: string; first: Preview['contacts'] }) {
-  const list = useList('GET /v1/segments/:id/contacts', { params: { id } })
+  const list = useList('GET /v1/segments/:id/contacts', { params: { id } }, { isReadOnce: true })
   const isReading = list.rows === undefined && list.error === null && first.length > 0
   return (
     <DataTable
