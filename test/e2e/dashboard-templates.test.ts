@@ -1,4 +1,4 @@
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
@@ -234,9 +234,17 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
       expect.stringContaining('1 <b>One</b> Replaced'),
     ])
 
-    await main.getByRole('button', { name: 'Look at version 7' }).click()
-    await dialog.frameLocator('iframe').getByText('What emails get: 7').waitFor()
-    await dialog.getByText('Number 7').waitFor()
+    // Another is published while the screen says 7.
+    const publishing = async (route: Route) => {
+      await service.client.succeed(contract.templates.update, { params: { id }, body: { subject: 'Number 8' } })
+      await service.client.succeed(contract.templates.publish, { params: { id }, body: {} })
+      await route.continue()
+    }
+    await page.route('**/v1/templates/*/render', publishing, { times: 1 })
+    await main.getByRole('button', { name: 'Show version 7' }).click()
+    const shownNow = page.getByRole('dialog', { name: 'Version 8 (published)' })
+    await shownNow.frameLocator('iframe').getByText('The draft').waitFor()
+    await shownNow.getByText('Number 8').waitFor()
     await keepScreenshots(page, 'template-version')
     expect(await accessibilityFaults(page)).toEqual([])
   })

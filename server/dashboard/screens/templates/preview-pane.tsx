@@ -32,8 +32,14 @@ export function PreviewPane({ rendering }: { rendering: Rendering }) {
   )
 }
 
+type RenderedProps = {
+  preview: TemplatePreview
+  /** Whether it is of a published version, which has no fields beside it. Default: no. */
+  isPublished?: boolean
+}
+
 /** A rendered template, or the errors that prevent it. */
-export function Rendered({ preview }: { preview: TemplatePreview }) {
+export function Rendered({ preview, isPublished = false }: RenderedProps) {
   const { subject, html, text, errors, checks } = preview
   if (errors.length > 0) {
     return (
@@ -43,7 +49,11 @@ export function Rendered({ preview }: { preview: TemplatePreview }) {
             ? 'A fault keeps it from being rendered'
             : `${errors.length} faults keep it from being rendered`}
         </Text>
-        <Text c="dimmed">Each stands at its field, with its line. The preview comes back once nothing is wrong.</Text>
+        <Text c="dimmed">
+          {isPublished
+            ? 'Correct it in the draft, and publish that.'
+            : 'Each stands at its field, with its line. The preview comes back once nothing is wrong.'}
+        </Text>
         <ul className="code-faults">
           {errors.map(({ part, line, message }) => (
             <li key={`${part} ${line} ${message}`}>

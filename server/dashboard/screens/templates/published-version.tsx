@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import type { ApiError } from '../../api/client.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Dialog } from '../../components/dialog.tsx'
@@ -10,22 +11,36 @@ import type { TemplatePreview } from './template.ts'
 type Props = {
   /** The template. */
   id: string
-  /** The version that is published. The API renders no earlier one. */
+  /** The version that was published when the dialog was opened. The API renders no earlier one. */
   version: number
   onClose: () => void
 }
 
+type Published = { version: number | null; preview: TemplatePreview }
+
 /** Shows what emails get now, with fallbacks and samples for the variables. */
 export function PublishedVersion({ id, version, onClose }: Props) {
-  const { accountId, mode, call } = useScope()
-  const { data, error, refetch } = useQuery<TemplatePreview, ApiError>({
+  const { accountId, mode, call, onRefused } = useScope()
+  const { data, error, refetch } = useQuery<Published, ApiError>({
     queryKey: [accountId, mode, 'POST /v1/templates/:id/render', id, 'published', version],
-    queryFn: () => call('POST /v1/templates/:id/render', { params: { id }, body: { version: 'published' } }),
+    queryFn: async () => {
+      let known: number | null = version
+      for (;;) {
+        const preview = await call('POST /v1/templates/:id/render', { params: { id }, body: { version: 'published' } })
+        // Another can be published meanwhile, and the preview does not say of which version it is.
+        const { publishedVersion } = await call('GET /v1/templates/:id', { params: { id } })
+        if (publishedVersion === known) return { version: known, preview }
+        known = publishedVersion
+      }
+    },
   })
+  useEffect(() => {
+    if (error !== null) onRefused(error)
+  }, [error, onRefused])
   return (
-    <Dialog size="xl" title={`Version ${version}, which emails get`} onClose={onClose}>
+    <Dialog size="xl" title={`Version ${data?.version ?? version} (published)`} onClose={onClose}>
       {error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
-      {error === null && (data === undefined ? <Loading /> : <Rendered preview={data} />)}
+      {error === null && (data === undefined ? <Loading /> : <Rendered preview={data.preview} isPublished />)}
     </Dialog>
   )
 }

@@ -31,7 +31,7 @@ export function TemplateVersions({ template }: { template: Template }) {
       title="Versions"
       action={
         <Button variant="default" size="xs" onClick={() => setLooking(true)}>
-          Look at version {publishedVersion}
+          Show version {publishedVersion}
         </Button>
       }
     >
