@@ -226,7 +226,8 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await rows.filter({ hasText: 'Number 7' }).waitFor()
     expect(await rows.count()).toBe(6)
     await keepScreenshots(page, 'template-versions')
-    await main.getByRole('button', { name: 'Show all 7' }).click()
+    await main.getByRole('button', { name: 'Show all 7' }).press('Enter')
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Versions of the template')
     const words = await rows.allInnerTexts()
     expect(words.slice(1).map((row) => row.replaceAll(/\s+/g, ' '))).toEqual([
       expect.stringContaining('7 Number 7 Published'),

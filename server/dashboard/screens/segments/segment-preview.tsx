@@ -1,7 +1,7 @@
 import { Button, Skeleton, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { SegmentCondition } from '../../../../contract/segment-conditions.ts'
 import type { ApiError, Result } from '../../api/client.ts'
 import { useList } from '../../api/hooks.ts'
@@ -95,10 +95,28 @@ function Count({ of: { count, isEstimate } }: { of: Preview }) {
 
 /** The first of the people, and all of them where the reader asks for them. */
 function People({ preview, storedId }: { preview: Preview; storedId: string | undefined }) {
-  const { count, isEstimate, contacts } = preview
   const [isWhole, setWhole] = useState(false)
+  const frame = useRef<HTMLElement>(null)
+  function showAll(): void {
+    setWhole(true)
+    // The button goes.
+    frame.current?.focus({ preventScroll: true })
+  }
+  return (
+    <section ref={frame} tabIndex={-1} aria-label="Who matches">
+      {isWhole && storedId !== undefined ? (
+        <AllPeople id={storedId} first={preview.contacts} />
+      ) : (
+        <FirstPeople preview={preview} isStored={storedId !== undefined} onShowAll={showAll} />
+      )}
+    </section>
+  )
+}
+
+type FirstProps = { preview: Preview; isStored: boolean; onShowAll: () => void }
+
+function FirstPeople({ preview: { count, isEstimate, contacts }, isStored, onShowAll }: FirstProps) {
   const hasMore = isEstimate || count > contacts.length
-  if (isWhole && storedId !== undefined) return <AllPeople id={storedId} first={contacts} />
   return (
     <>
       {contacts.length > 0 ? (
@@ -106,12 +124,12 @@ function People({ preview, storedId }: { preview: Preview; storedId: string | un
       ) : (
         <Text c="dimmed">None of the newest 10,000 contacts matches, so none is shown.</Text>
       )}
-      {hasMore && storedId !== undefined && (
-        <Button variant="default" mt="md" onClick={() => setWhole(true)}>
+      {hasMore && isStored && (
+        <Button variant="default" mt="md" onClick={onShowAll}>
           Show all
         </Button>
       )}
-      {hasMore && storedId === undefined && (
+      {hasMore && !isStored && (
         <Text c="dimmed" mt="md">
           Save the segment to list all of them.
         </Text>

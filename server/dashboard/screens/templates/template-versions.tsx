@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { type Column, PlainTable } from '../../components/data-table.tsx'
@@ -44,6 +44,7 @@ export function TemplateVersions({ template }: { template: Template }) {
 function VersionTable({ id, publishedVersion }: { id: string; publishedVersion: number }) {
   const { data, error, refetch } = useGet('GET /v1/templates/:id/versions', { params: { id } })
   const [isWhole, setWhole] = useState(false)
+  const frame = useRef<HTMLElement>(null)
   const columns: readonly Column<Version>[] = [
     { header: 'Version', width: '90px', cell: ({ version }) => version },
     {
@@ -67,8 +68,13 @@ function VersionTable({ id, publishedVersion }: { id: string; publishedVersion: 
   if (data === undefined && error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />
   const versions = data?.data
   const hasMore = !isWhole && versions !== undefined && versions.length > firstRows
+  function showAll(): void {
+    setWhole(true)
+    // The button goes.
+    frame.current?.focus({ preventScroll: true })
+  }
   return (
-    <>
+    <section ref={frame} tabIndex={-1} aria-label="Versions of the template">
       <PlainTable
         label="Versions"
         rows={hasMore ? versions.slice(0, firstRows) : versions}
@@ -76,10 +82,10 @@ function VersionTable({ id, publishedVersion }: { id: string; publishedVersion: 
         keyOf={({ version }) => String(version)}
       />
       {hasMore && (
-        <Button variant="default" mt="md" onClick={() => setWhole(true)}>
+        <Button variant="default" mt="md" onClick={showAll}>
           Show all {versions.length}
         </Button>
       )}
-    </>
+    </section>
   )
 }
