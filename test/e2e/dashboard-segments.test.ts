@@ -287,6 +287,7 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
     await main.getByText('Save the segment to list all of them.').waitFor()
     expect([await first.count(), await people.count()]).toEqual([11, 0])
     expect(await exportAll.isDisabled()).toBe(true)
+    await main.getByText('Save the segment to export it.').waitFor()
     await keepScreenshots(page, 'segment-changed')
     expect(await screenFaults(page)).toEqual([])
     await main.getByRole('button', { name: 'Save' }).click()

@@ -1,6 +1,6 @@
 import '../../styles/conditions.css'
 import '../../styles/forms.css'
-import { Alert, Button, TextInput } from '@mantine/core'
+import { Alert, Button, Flex, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -157,7 +157,16 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
 
 function ExportPeople({ id, isStored }: { id: string; isStored: boolean }) {
   const path = `/v1/segments/${id}/contacts/export`
-  return <DownloadButton label="Export" path={path} fileName={`segment-${id}.csv`} isDisabled={!isStored} />
+  return (
+    <Flex gap="xs" align="center" wrap="wrap">
+      {!isStored && (
+        <Text fz="sm" c="dimmed">
+          Save the segment to export it.
+        </Text>
+      )}
+      <DownloadButton label="Export" path={path} fileName={`segment-${id}.csv`} isDisabled={!isStored} />
+    </Flex>
+  )
 }
 
 type Refusals = {
