@@ -187,7 +187,8 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     const since = new Date('2026-03-01T09:30:00Z')
     const insert = (status: 'running' | 'completed', at: Date) =>
       insertRecovery(world, { id: newId('recovery', at), webhookId: webhook.id, status, since, at })
-    for (const day of [1, 2, 3, 4, 5]) await insert('completed', new Date(Date.UTC(2026, 2, day)))
+    // Within the retention, so that they are not deleted meanwhile.
+    for (const hours of [5, 4, 3, 2, 1]) await insert('completed', new Date(Date.now() - hours * 3_600_000))
     await insert('running', new Date())
     await page.reload()
     const running = recoveries().first()
