@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Grant } from '../../contract/permissions.ts'
 import type { Role } from '../../contract/roles.ts'
 import type { Db, Handle, Trx } from '../database/connection.ts'
 import type { PortalSessionsTable } from '../database/tables/portal-sessions.ts'
@@ -10,18 +11,55 @@ export async function insertSession(trx: Trx, session: PortalSessionRow): Promis
   await trx.insertInto('portal_sessions').values(session).execute()
 }
 
-/** Returns sessions of one mode of an account that have not ended, newest first. */
+/** Who may make sessions at present. */
+export type MayMake = {
+  /** The roles of users. */
+  roles: readonly Role[]
+  /** Of each of these lists, a key has at least one grant. */
+  grants: readonly (readonly Grant[])[]
+}
+
+/** Returns sessions of one mode of an account that have not ended and whose maker may still make one, newest first. */
 export async function selectSessions(
   handle: Handle,
   { accountId, mode }: Scope,
-  page: { after: string | undefined; customer: string | undefined; limit: number; now: Date },
+  page: { after: string | undefined; customer: string | undefined; limit: number; now: Date; mayMake: MayMake },
 ): Promise<PortalSessionRow[]> {
+  const { roles, grants } = page.mayMake
   return handle
     .selectFrom('portal_sessions')
     .selectAll()
     .where('account_id', '=', accountId)
     .where('mode', '=', mode)
     .where('ends_at', '>', page.now)
+    .where(({ and, eb, exists, or, selectFrom }) =>
+      or([
+        and([
+          eb('created_by_type', '=', 'key'),
+          exists(
+            selectFrom('api_keys')
+              .select('api_keys.id')
+              .whereRef('api_keys.id', '=', 'portal_sessions.created_by_id')
+              .whereRef('api_keys.account_id', '=', 'portal_sessions.account_id')
+              .where('api_keys.revoked_at', 'is', null)
+              .where((key) =>
+                key.or([key('api_keys.expires_at', 'is', null), key('api_keys.expires_at', '>', page.now)]),
+              )
+              .where((key) => key.and(grants.map((some) => sql<boolean>`api_keys.permissions && ${some}::text[]`))),
+          ),
+        ]),
+        and([
+          eb('created_by_type', '=', 'user'),
+          exists(
+            selectFrom('memberships')
+              .select('memberships.user_id')
+              .whereRef('memberships.account_id', '=', 'portal_sessions.account_id')
+              .whereRef('memberships.user_id', '=', 'portal_sessions.created_by_id')
+              .where('memberships.role', 'in', [...roles]),
+          ),
+        ]),
+      ]),
+    )
     .$if(page.customer !== undefined, (query) => query.where('customer', '=', page.customer ?? ''))
     .$if(page.after !== undefined, (query) => query.where('id', '<', page.after ?? ''))
     .orderBy('id', 'desc')

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type EventTypeName, isEventTypeName } from '../../contract/event-types.ts'
 import type { Page } from '../../contract/pagination.ts'
-import { isGranted, type Permission } from '../../contract/permissions.ts'
+import { grants, isGranted, type Permission } from '../../contract/permissions.ts'
 import {
   type ColorScheme,
   type CreatePortalSession,
@@ -16,7 +16,7 @@ import {
   portalSessionHours,
   portalTokenPrefix,
 } from '../../contract/portal-sessions.ts'
-import { rolePermissions } from '../../contract/roles.ts'
+import { rolePermissions, roles } from '../../contract/roles.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -31,6 +31,7 @@ import {
   type FoundSessionRow,
   findSessionByHash,
   insertSession,
+  type MayMake,
   type PortalSessionRow,
   selectSessions,
   takeCode,
@@ -41,6 +42,12 @@ const hourMs = 3_600_000
 const linkMs = portalLinkMinutes * 60_000
 const idleMs = portalSessionHours.idle * hourMs
 const maxMs = portalSessionHours.max * hourMs
+/** A maker needs both to make a session, and for as long as it lasts. */
+const makerPermissions = ['webhooks:read', 'webhooks:write'] as const satisfies Permission[]
+const mayMake: MayMake = {
+  roles: roles.filter((role) => makerPermissions.every((permission) => isGranted(rolePermissions[role], permission))),
+  grants: makerPermissions.map((permission) => grants.filter((grant) => isGranted([grant], permission))),
+}
 /** The time of the last use is written at most this often. */
 const touchMs = 60_000
 
@@ -72,7 +79,7 @@ export type PortalSessionService = {
       permissions: readonly string[]
     },
   ): Promise<PortalSessionWithUrl>
-  /** Newest first, without those that have ended. */
+  /** Newest first, without those that have ended, by their time or because their maker may make none any more. */
   list(handle: Handle, scope: Scope, query: PortalSessionListQuery): Promise<Page<PortalSession>>
   /** Ends a session. Throws `not_found`. */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
@@ -106,7 +113,7 @@ export function createPortalSessionService(options: PortalSessionServiceOptions)
     if (row?.token_hash == null || !timingSafeEqual(row.token_hash, hash)) return null
     const now = clock.now()
     const permissions = permissionsOf(row, now)
-    if (row.ends_at <= now || !permissions.includes('webhooks:read')) return null
+    if (row.ends_at <= now || permissions.length === 0) return null
     const since = new Date(now.getTime() - touchMs)
     const isDue = isUse && row.last_used_at !== null && row.last_used_at <= since
     const endsAt = isDue ? earlier(new Date(now.getTime() + idleMs), row.expires_at) : row.ends_at
@@ -179,7 +186,13 @@ export function createPortalSessionService(options: PortalSessionServiceOptions)
     },
     async list(handle, scope, { limit, cursor, customer }) {
       const after = decodeCursor('portalSession', cursor)
-      const rows = await selectSessions(handle, scope, { after, customer, limit: limit + 1, now: clock.now() })
+      const rows = await selectSessions(handle, scope, {
+        after,
+        customer,
+        limit: limit + 1,
+        now: clock.now(),
+        mayMake,
+      })
       return pageOfRows(rows, { limit, idOf: ({ id }) => id, toItem: toSession })
     },
     async delete(handle, scope, id) {
@@ -215,7 +228,7 @@ function permissionsOf({ key_permissions, key_expires_at, role }: FoundSessionRo
   const isExpired = key_expires_at !== null && key_expires_at <= now
   const held = (isExpired ? null : key_permissions) ?? (role === null ? [] : rolePermissions[role])
   // A maker who could not make the session now has lost it.
-  if (!isGranted(held, 'webhooks:write')) return []
+  if (!makerPermissions.every((permission) => isGranted(held, permission))) return []
   return portalPermissions.filter((permission) => isGranted(held, permission))
 }
 

@@ -176,20 +176,27 @@ describe('may do no more than its maker', () => {
     expect([answer.status, Object(answer.body).error.message]).toEqual([401, expect.stringContaining('webhooks:read')])
   })
 
-  test('the sessions of a key end when it is revoked, deleted or expires', async () => {
+  const listed = async () =>
+    (await service.client.succeed(contract.portalSessions.list, { query: { limit: 100 } })).data.map(({ id }) => id)
+
+  test('the sessions of a key end when it is revoked, deleted or expires, and are no longer listed', async () => {
     const expiresAt = new Date(time.clock.now().getTime() + 10 * minuteMs).toISOString()
     const [revoked, deleted, expired] = [await newKey(), await newKey(), await newKey({ expiresAt })]
     const customers = await Promise.all([revoked, deleted, expired].map(({ key }) => openPortal(service, { key })))
+    const ids = customers.map(({ sessionId }) => sessionId)
+    expect(await listed()).toEqual(expect.arrayContaining(ids))
     const links = await Promise.all([revoked, deleted].map(({ key }) => makePortalLink(service, { key })))
     await service.client.succeed(contract.apiKeys.revoke, { params: { id: revoked.id }, body: {} })
     await service.client.succeed(contract.apiKeys.delete, { params: { id: deleted.id } })
     expect(await Promise.all(customers.map(isOpen))).toEqual([false, false, true])
+    expect((await listed()).filter((id) => ids.includes(id))).toEqual(ids.slice(2))
     for (const link of links) expect((await openLink(service, link)).status).toBe(404)
     await time.advance(10 * minuteMs)
     expect(await Promise.all(customers.map(isOpen))).toEqual([false, false, false])
+    expect((await listed()).filter((id) => ids.includes(id))).toEqual([])
   })
 
-  test('the sessions of a user end with another role, and when they are removed', async () => {
+  test('the sessions of a user end with another role, and when they are removed, and are no longer listed', async () => {
     for (const change of ['demoted', 'removed']) {
       const owner = await signUp(service)
       const developer = await signUp(service, { role: 'developer' })
@@ -198,10 +205,12 @@ describe('may do no more than its maker', () => {
       const token = String(Object(opened.body).token)
       const status = async () => (await service.client.send('GET', '/v1/webhooks', { key: token })).status
       expect(await status()).toBe(200)
+      expect(await listed()).toContain(Object(body).id)
       const path = `/v1/members/${developer.userId}`
       if (change === 'removed') await owner.send('DELETE', path)
       else await owner.send('PATCH', path, { json: { role: 'viewer' } })
       expect([change, await status()]).toEqual([change, 401])
+      expect(await listed()).not.toContain(Object(body).id)
     }
   })
 })
