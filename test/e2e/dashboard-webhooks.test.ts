@@ -212,6 +212,31 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     await small.context.close()
   })
 
+  test('recoveries that cannot be read leave the rest of the screen, also while they are read again', async () => {
+    const other = await world.openScreen('webhooks')
+    let held = Promise.withResolvers<void>()
+    held.resolve()
+    let requests = 0
+    await other.page.route('**/recoveries?*', async (route) => {
+      requests += 1
+      await held.promise
+      await route.fulfill({ status: 403, json: { error: { code: 'forbidden', message: 'Not for you.' } } })
+    })
+    await other.main.getByRole('link', { name: /people$/ }).click()
+    await other.main.getByText('Not for you.').waitFor()
+    await other.main.getByRole('table', { name: 'Deliveries' }).waitFor()
+    held = Promise.withResolvers<void>()
+    const before = requests
+    await other.main.getByRole('button', { name: 'Try again' }).click()
+    await expect.poll(() => requests).toBe(before + 1)
+    await other.main.getByRole('table', { name: 'Recoveries' }).waitFor()
+    expect(await other.main.getByRole('table', { name: 'Deliveries' }).count()).toBe(1)
+    await other.main.getByText('People of the shop').waitFor()
+    held.resolve()
+    await other.main.getByText('Not for you.').waitFor()
+    await other.context.close()
+  })
+
   test('the list tells how much was tried since yesterday, and how much of it failed', async () => {
     await main.getByRole('link', { name: 'Webhooks', exact: true }).click()
     const row = main.getByRole('row', { name: /People of the shop/ })

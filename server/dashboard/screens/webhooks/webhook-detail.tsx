@@ -1,6 +1,6 @@
 import { Alert } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
-import { Fragment } from 'react'
+import { Fragment, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
@@ -21,12 +21,18 @@ const pollMs = 5_000
 /** One webhook: how it does, its deliveries, and what can be done with it. */
 export function WebhookDetail() {
   const { id = '' } = useParams({ strict: false })
+  return <OneWebhook key={id} id={id} />
+}
+
+function OneWebhook({ id }: { id: string }) {
   const { can } = useScope()
   const query = useGet('GET /v1/webhooks/:id', { params: { id } }, { pollMs: () => pollMs })
   const recoveries = useRecoveries(id)
   const { data: webhook } = query
-  // Read before anything is shown, so that the deliveries below do not move.
-  const isReading = recoveries.rows === undefined && recoveries.error === null
+  // Read before anything is shown, so that the deliveries below do not move. Only once: a reading that failed is
+  // repeated while the screen is used.
+  const [isReading, setReading] = useState(true)
+  if (isReading && (recoveries.rows !== undefined || recoveries.error !== null)) setReading(false)
   return (
     <Screen
       title={webhook?.url ?? 'Webhook'}
