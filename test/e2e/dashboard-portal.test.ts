@@ -318,6 +318,16 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await portal.reload()
     await portal.getByRole('heading', { name: 'This page has ended' }).waitFor()
     await row.waitFor({ state: 'detached' })
+
+    // One that has ended meanwhile is ended: there is nothing to tell of it.
+    await makePortalLink(service, { customer: 'gone' })
+    const gone = main.getByRole('row').filter({ hasText: 'gone' })
+    await gone.getByRole('button', { name: /^End/ }).click()
+    const { data } = await service.client.succeed(contract.portalSessions.list, { query: { customer: 'gone' } })
+    await service.client.succeed(contract.portalSessions.delete, { params: { id: data[0]?.id ?? '' } })
+    await dialog.getByRole('button', { name: 'End the session' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await gone.waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
     await context.close()
   })

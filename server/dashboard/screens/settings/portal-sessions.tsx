@@ -118,14 +118,25 @@ export function PortalSessions() {
         }
       />
       {isCreating && <CreatePortalSession customer={customer ?? ''} onClose={() => setCreating(false)} />}
-      {ended !== null && <EndSession session={ended} onClose={() => setEnded(null)} />}
+      {ended !== null && <EndSession session={ended} onClose={() => setEnded(null)} onGone={list.retry} />}
     </Screen>
   )
 }
 
-function EndSession({ session, onClose }: { session: PortalSession; onClose: () => void }) {
+type EndProps = {
+  session: PortalSession
+  onClose: () => void
+  /** The session had ended before. */
+  onGone: () => void
+}
+
+function EndSession({ session, onClose, onGone }: EndProps) {
   const { id, customer, openedAt } = session
   const end = useChange('DELETE /v1/portal-sessions/:id')
+  const finish = () => {
+    notifications.show({ message: 'The session has ended.' })
+    onClose()
+  }
   return (
     <Confirm
       title="End this session?"
@@ -137,9 +148,11 @@ function EndSession({ session, onClose }: { session: PortalSession; onClose: () 
         end.mutate(
           { params: { id } },
           {
-            onSuccess: () => {
-              notifications.show({ message: 'The session has ended.' })
-              onClose()
+            onSuccess: finish,
+            onError: ({ status }) => {
+              if (status !== 404) return
+              onGone()
+              finish()
             },
           },
         )
