@@ -248,7 +248,9 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
 
   test('the list on a phone says of each webhook how it does', async () => {
     const { client } = world.service
-    const body = { url: 'https://quiet.example/hook', events: ['email.bounced' as const] }
+    // An empty customer is none: there is nothing to link.
+    const metadata = { customer: '' }
+    const body = { url: 'https://quiet.example/hook', events: ['email.bounced' as const], metadata }
     const quiet = await client.succeed(contract.webhooks.create, { body })
     const small = await world.openScreen('webhooks', { viewport: phone })
     const row = (name: RegExp) => small.main.getByRole('row', { name })
@@ -259,6 +261,10 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
       .getByText('16.7 % failed since yesterday')
       .waitFor()
     expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(await screenFaults(small.page)).toEqual([])
+    await small.main.getByRole('link', { name: body.url }).click()
+    await small.main.getByText('Receiver', { exact: true }).waitFor()
+    expect(await small.main.getByText('Customer', { exact: true }).count()).toBe(0)
     expect(await screenFaults(small.page)).toEqual([])
     expect(small.complaints).toEqual([])
     await small.context.close()

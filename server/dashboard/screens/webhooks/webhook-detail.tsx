@@ -50,7 +50,7 @@ function OneWebhook({ id }: { id: string }) {
 function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: RecoveryList }) {
   const { portal } = useScope()
   const { health, disabledReason } = webhook
-  const { customer } = webhook.metadata
+  const { customer = '' } = webhook.metadata
   const { attempts = 0, successRate = null, meanDurationMs = null, maxDurationMs = null } = health?.lastHour ?? {}
   return (
     <>
@@ -97,7 +97,7 @@ function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: Recove
               Code in Node, Python, Go, PHP and Ruby
             </ScreenLink>,
           ],
-          ...(portal !== null || customer === undefined
+          ...(portal !== null || customer.trim() === ''
             ? []
             : ([
                 [
