@@ -190,7 +190,7 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     // Within the retention, so that they are not deleted meanwhile.
     for (const hours of [5, 4, 3, 2, 1]) await insert('completed', new Date(Date.now() - hours * 3_600_000))
     await insert('running', new Date())
-    await page.reload()
+    // It is seen without a reload.
     const running = recoveries().first()
     await running.filter({ hasText: /Running.*12 of at least 1,040/ }).waitFor()
     await running.locator(`time[datetime="${since.toISOString()}"]`).waitFor()
@@ -205,7 +205,8 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
     await main.getByRole('button', { name: 'Show more' }).click()
     await expect.poll(() => recoveries().count()).toBe(7)
     const small = await world.openScreen(`webhooks/${webhook.id}`, { viewport: phone })
-    await small.main.getByText('12 of at least 1,040').first().waitFor()
+    const stopped = small.main.getByText('12 of at least 1,040').first()
+    await stopped.filter({ hasText: /started (just now|.+ ago), ended (just now|.+ ago)/ }).waitFor()
     expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
     expect(await screenFaults(small.page)).toEqual([])
     expect(small.complaints).toEqual([])

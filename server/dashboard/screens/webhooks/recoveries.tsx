@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { type List, type RowOf, useGet, useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Section } from '../../components/facts.tsx'
@@ -10,20 +11,25 @@ export type RecoveryList = List<Recovery>
 
 /** Recoveries that are shown at first, and added by "Show more". */
 const limit = 5
-/** Milliseconds between two looks at the one that runs. */
+/** Milliseconds between two looks at the one that runs, and for new ones. */
 const pollMs = 2_000
+const newMs = 5_000
 
 /** Reads the recoveries of a webhook, newest first, and follows the running one: a webhook has one at most. */
 export function useRecoveries(webhookId: string): RecoveryList {
-  const list = useList('GET /v1/webhooks/:id/recoveries', { params: { id: webhookId }, query: { limit } })
+  // What cannot be read at all is not asked for again and again.
+  const [isRead, setRead] = useState(false)
+  const list = useList(
+    'GET /v1/webhooks/:id/recoveries',
+    { params: { id: webhookId }, query: { limit } },
+    { pollMs: isRead ? newMs : undefined },
+  )
+  if (!isRead && list.rows !== undefined) setRead(true)
   const running = list.rows?.find(({ status }) => status === 'running')
   const { data: latest } = useGet(
     'GET /v1/webhooks/:id/recoveries/:recoveryId',
     { params: { id: webhookId, recoveryId: running?.id ?? '' } },
-    {
-      enabled: running !== undefined,
-      pollMs: (read) => (read === undefined || read.status === 'running' ? pollMs : false),
-    },
+    { enabled: running !== undefined, pollMs: (read) => (read?.status === 'running' ? pollMs : false) },
   )
   return { ...list, rows: list.rows?.map((row) => (row === running && latest !== undefined ? latest : row)) }
 }
@@ -43,7 +49,16 @@ const columns: readonly Column<Recovery>[] = [
         {types !== null && <span className="second-line mono wraps">{types.join(', ')}</span>}
       </>
     ),
-    phoneLine: (recovery) => onTheirWay(recovery),
+    phoneLine: (recovery) => (
+      <>
+        {onTheirWay(recovery)}, started <Time at={recovery.createdAt} />
+        {recovery.completedAt !== null && (
+          <>
+            , ended <Time at={recovery.completedAt} />
+          </>
+        )}
+      </>
+    ),
   },
   {
     header: 'State',
