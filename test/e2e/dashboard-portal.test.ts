@@ -281,8 +281,23 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await dialog.getByLabel('Accent color').fill('#0f766e')
     await dialog.getByLabel('Color scheme').selectOption('dark')
     await expectNoFaults('create')
+    // A form that was closed now would lose the link that is on its way.
+    const held = Promise.withResolvers<void>()
+    await page.route('**/v1/portal-sessions', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    const sent = page.waitForRequest('**/v1/portal-sessions')
     await dialog.getByRole('button', { name: 'Create link' }).click()
+    await sent
+    await page.keyboard.press('Escape')
+    await page.mouse.click(5, 5)
+    held.resolve()
     await dialog.getByText('It works once, for 5 minutes').waitFor()
+    await page.unroute('**/v1/portal-sessions')
+    expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toMatch(/^Copy the link/)
+    await page.keyboard.press('Escape')
+    await page.mouse.click(5, 5)
     const link = (await dialog.getByRole('button', { name: /^Copy the link/ }).innerText()).trim()
     await expectNoFaults('link')
 
@@ -299,6 +314,7 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     expect((await openLink(service, link)).status).toBe(404)
 
     await dialog.getByRole('button', { name: 'Done' }).click()
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Create a link')
     expect(await page.content()).not.toContain(link.slice(link.indexOf('#')))
     await main.getByText(/^Opened, ends/).waitFor()
     await main.getByRole('button', { name: 'Filters (set)' }).click()

@@ -11,16 +11,19 @@ type Props = {
   label: string
   /** Breaks a long value into lines. Default: it is cut. */
   wraps?: boolean
+  /** Takes the focus when it is shown. Default: it does not. */
+  autoFocus?: boolean
 }
 
 /** A value in a monospaced face, copied by a click. Where the page may not write to the clipboard, it is selected. */
-export function Copyable({ value, label, wraps = false }: Props) {
+export function Copyable({ value, label, wraps = false, autoFocus = false }: Props) {
   const { copied, copy, error } = useClipboard({ timeout: copiedMs })
   if (error !== null) return <Selected value={value} label={label} wraps={wraps} />
   return (
     <Tooltip label={copied ? 'Copied' : 'Copy'} openDelay={300}>
       <UnstyledButton
         className={wraps ? 'copyable wraps' : 'copyable'}
+        autoFocus={autoFocus}
         onClick={() => copy(value)}
         aria-label={`${label}: ${value}`}
       >
@@ -33,7 +36,7 @@ export function Copyable({ value, label, wraps = false }: Props) {
 }
 
 /** A field, since its text can be selected by touch, pointer and keyboard. */
-function Selected({ value, label, wraps }: Required<Props>) {
+function Selected({ value, label, wraps }: Required<Omit<Props, 'autoFocus'>>) {
   const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
   useEffect(() => field.current?.focus(), [])
   const Field = wraps ? 'textarea' : 'input'

@@ -4,7 +4,7 @@ import type { Result } from '../../api/client.ts'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { EventTypeBoxes } from '../webhooks/event-type-boxes.tsx'
 import type { EventType } from '../webhooks/webhook-fields.tsx'
@@ -28,7 +28,7 @@ export function CreatePortalSession({ customer, onClose }: { customer: string; o
   const create = useChange('POST /v1/portal-sessions')
   const { data: types } = useGet('GET /v1/event-types', {})
   const [made, setMade] = useState<Made | null>(null)
-  const { form, ...sending } = useApiForm({
+  const { form, error, isRunning, submit } = useApiForm({
     initial: {
       customer,
       kind: 'all' as 'all' | 'chosen',
@@ -45,64 +45,88 @@ export function CreatePortalSession({ customer, onClose }: { customer: string; o
       setMade(await create.mutateAsync({ body }))
     },
   })
-  if (made !== null) return <NewLink made={made} onClose={onClose} />
+  // One dialog for both, so that the focus returns to what opened it.
   return (
-    <FormDialog size="lg" title="Create a link to the portal" action="Create link" {...sending} onClose={onClose}>
-      <TextInput
-        label="Customer"
-        description="The portal shows the webhooks with this value of customer in their metadata."
-        required
-        data-autofocus
-        maxLength={500}
-        spellCheck={false}
-        {...form.getInputProps('customer')}
-      />
-      <Radio.Group
-        label="Event types they may choose"
-        description="A webhook gets every event of its types in your account, whichever customer it is about."
-        {...form.getInputProps('kind')}
-      >
-        <Group mt="xs">
-          <Radio value="all" label="All" />
-          <Radio value="chosen" label="Chosen" />
-        </Group>
-      </Radio.Group>
-      {form.values.kind === 'chosen' && (
-        <Checkbox.Group {...form.getInputProps('eventTypes')} aria-label="Chosen event types">
-          <EventTypeBoxes of={types?.data ?? []} />
-        </Checkbox.Group>
+    <Dialog
+      size="lg"
+      title={made === null ? 'Create a link to the portal' : 'Copy the link now'}
+      // A link that is made after that would be lost.
+      onClose={() => {
+        if (!isRunning) onClose()
+      }}
+      // Neither a click beside it nor a key loses the link.
+      closeOnClickOutside={made === null}
+      closeOnEscape={made === null}
+    >
+      {made === null ? (
+        <form onSubmit={submit}>
+          <Stack>
+            {error !== null && <ErrorNotice error={error} />}
+            <TextInput
+              label="Customer"
+              description="The portal shows the webhooks with this value of customer in their metadata."
+              required
+              data-autofocus
+              maxLength={500}
+              spellCheck={false}
+              {...form.getInputProps('customer')}
+            />
+            <Radio.Group
+              label="Event types they may choose"
+              description="A webhook gets every event of its types in your account, whichever customer it is about."
+              {...form.getInputProps('kind')}
+            >
+              <Group mt="xs">
+                <Radio value="all" label="All" />
+                <Radio value="chosen" label="Chosen" />
+              </Group>
+            </Radio.Group>
+            {form.values.kind === 'chosen' && (
+              <Checkbox.Group {...form.getInputProps('eventTypes')} aria-label="Chosen event types">
+                <EventTypeBoxes of={types?.data ?? []} />
+              </Checkbox.Group>
+            )}
+            <ColorInput
+              label="Accent color"
+              description="Of buttons and links. Empty: as the service is set."
+              placeholder="#3448c5"
+              format="hex"
+              withEyeDropper={false}
+              {...form.getInputProps('accentColor')}
+            />
+            <NativeSelect label="Color scheme" data={[...schemes]} {...form.getInputProps('colorScheme')} />
+            <Group justify="flex-end">
+              <Button variant="default" disabled={isRunning} onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={isRunning}>
+                Create link
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      ) : (
+        <NewLink made={made} onClose={onClose} />
       )}
-      <ColorInput
-        label="Accent color"
-        description="Of buttons and links. Empty: as the service is set."
-        placeholder="#3448c5"
-        format="hex"
-        withEyeDropper={false}
-        {...form.getInputProps('accentColor')}
-      />
-      <NativeSelect label="Color scheme" data={[...schemes]} {...form.getInputProps('colorScheme')} />
-    </FormDialog>
+    </Dialog>
   )
 }
 
 function NewLink({ made: { url, createdAt, expiresAt }, onClose }: { made: Made; onClose: () => void }) {
   const minutes = Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 60_000)
   return (
-    // A click beside it would lose the link.
-    <Dialog size="lg" onClose={onClose} title="Copy the link now" closeOnClickOutside={false}>
-      <Stack>
-        <Text>
-          It works once, for {minutes} minutes, and is shown only now. Whoever opens it can see and change the webhooks
-          of this customer. If you open it yourself, it is used up.
-        </Text>
-        <Copyable label="Copy the link" value={url} wraps />
-        <Group justify="flex-end">
-          <Button variant="default" component="a" href={url} target="_blank" rel="noopener noreferrer">
-            Open it
-          </Button>
-          <Button onClick={onClose}>Done</Button>
-        </Group>
-      </Stack>
-    </Dialog>
+    <Stack>
+      <Text>
+        It works once, for {minutes} minutes, and is shown only now. Whoever opens it can see and change the webhooks of
+        this customer. If you open it yourself, it is used up.
+      </Text>
+      <Copyable label="Copy the link" value={url} wraps autoFocus />
+      <Group justify="flex-end">
+        <Button variant="default" component="a" href={url} target="_blank" rel="noopener noreferrer">
+          Open it
+        </Button>
+        <Button onClick={onClose}>Done</Button>
+      </Group>
+    </Stack>
   )
 }
