@@ -271,10 +271,16 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await page.getByRole('heading', { level: 1, name: 'Customer portal' }).waitFor()
     await page.getByRole('heading', { name: 'No session of this customer is open' }).waitFor()
 
+    const refusal = { error: { code: 'authentication_error', message: 'Not for you.' } }
+    await page.route('**/v1/event-types', (route) => route.fulfill({ status: 403, json: refusal }))
     await main.getByRole('button', { name: 'Create a link' }).click()
     const field = dialog.getByLabel('Customer', { exact: true })
     expect(await field.inputValue()).toBe(customer)
     await dialog.getByLabel('Chosen', { exact: true }).check()
+    await dialog.getByText('Not for you.').waitFor()
+    await page.unroute('**/v1/event-types')
+    await dialog.getByRole('button', { name: 'Try again' }).click()
+    await dialog.getByRole('group', { name: 'Chosen event types' }).getByLabel('email.bounced').waitFor()
     await dialog.getByRole('button', { name: 'Create link' }).click()
     await dialog.getByText('Choose at least one event type').waitFor()
     await dialog.getByLabel('contact.created').check()

@@ -5,6 +5,7 @@ import { useChange, useGet } from '../../api/hooks.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { EventTypeBoxes } from '../webhooks/event-type-boxes.tsx'
 import type { EventType } from '../webhooks/webhook-fields.tsx'
@@ -26,7 +27,7 @@ const schemes: readonly { value: ColorScheme | ''; label: string }[] = [
  */
 export function CreatePortalSession({ customer, onClose }: { customer: string; onClose: () => void }) {
   const create = useChange('POST /v1/portal-sessions')
-  const { data: types } = useGet('GET /v1/event-types', {})
+  const types = useGet('GET /v1/event-types', {})
   const [made, setMade] = useState<Made | null>(null)
   const { form, error, isRunning, submit } = useApiForm({
     initial: {
@@ -82,8 +83,10 @@ export function CreatePortalSession({ customer, onClose }: { customer: string; o
               </Group>
             </Radio.Group>
             {form.values.kind === 'chosen' && (
-              <Checkbox.Group {...form.getInputProps('eventTypes')} aria-label="Chosen event types">
-                <EventTypeBoxes of={types?.data ?? []} />
+              <Checkbox.Group label="Chosen event types" {...form.getInputProps('eventTypes')}>
+                <Loaded query={types} what="list of event types">
+                  {({ data }) => <EventTypeBoxes of={data} />}
+                </Loaded>
               </Checkbox.Group>
             )}
             <ColorInput

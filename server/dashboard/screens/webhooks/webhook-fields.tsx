@@ -3,6 +3,7 @@ import type { UseFormReturnType } from '@mantine/form'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { type PortalAccess, useScope } from '../../api/scope.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { EventTypeBoxes } from './event-type-boxes.tsx'
 
 export type EventType = Result<'GET /v1/webhooks'>['data'][number]['events'][number]
@@ -17,10 +18,10 @@ export function isOffered(portal: PortalAccess | null, type: EventType): boolean
 /** The fields of the form for a webhook. */
 export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues> }) {
   const { portal } = useScope()
-  const { data: types } = useGet('GET /v1/event-types', {})
+  const types = useGet('GET /v1/event-types', {})
   const chosen = form.getInitialValues().events
   // Those that the webhook has may stay.
-  const offered = types?.data.filter(({ type }) => isOffered(portal, type) || chosen.includes(type)) ?? []
+  const isShown = ({ type }: { type: EventType }) => isOffered(portal, type) || chosen.includes(type)
   return (
     <>
       <TextInput
@@ -33,7 +34,9 @@ export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues>
         {...form.getInputProps('url')}
       />
       <Checkbox.Group label="Events" required {...form.getInputProps('events')}>
-        <EventTypeBoxes of={offered} />
+        <Loaded query={types} what="list of event types">
+          {({ data }) => <EventTypeBoxes of={data.filter(isShown)} />}
+        </Loaded>
       </Checkbox.Group>
       <Textarea label="Description" description="For people. May be empty." {...form.getInputProps('description')} />
     </>
