@@ -115,7 +115,7 @@ function KeyForm({ onCreated, onClose }: FormProps) {
           </Stack>
         </Radio.Group>
         {form.values.kind === 'chosen' && (
-          <Checkbox.Group {...form.getInputProps('permissions')} aria-label="Chosen permissions">
+          <Checkbox.Group label="Chosen permissions" {...form.getInputProps('permissions')}>
             <div className="permission-grid">
               {permissionsByResource().map(([resource, permissions]) => (
                 <Fieldset key={resource} legend={resource.replaceAll('_', ' ')} variant="unstyled">
