@@ -328,6 +328,10 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await main.getByLabel('Customer').press('Enter')
     await page.getByRole('heading', { name: 'No session of this customer is open' }).waitFor()
     expect(new URL(page.url()).search).toBe('?customer=nobody')
+    // The customer is compared as a whole: spaces belong to it.
+    await main.getByLabel('Customer').fill(' nobody')
+    await main.getByLabel('Customer').press('Tab')
+    await expect.poll(() => new URL(page.url()).searchParams.get('customer')).toBe(' nobody')
     await main.getByRole('button', { name: 'Clear the filters' }).click()
     const row = main.getByRole('row').filter({ hasText: customer })
     await row.waitFor()

@@ -36,13 +36,19 @@ export function TextFilter<Name extends string>({
   label,
   isWide,
   placeholder,
-}: Props<Name> & { placeholder?: string }) {
+  isExact = false,
+}: Props<Name> & {
+  placeholder?: string
+  /** Whether the value is compared as a whole, with spaces at its ends. Default: they are left out. */
+  isExact?: boolean
+}) {
   return (
     <LateInput
       size="xs"
       {...(isWide && { className: 'wide' })}
       label={label}
       {...(placeholder !== undefined && { placeholder })}
+      keepsSpaces={isExact}
       value={filters.values[name] ?? ''}
       onCommit={(value) => filters.set(name, value)}
     />

@@ -1,10 +1,15 @@
 import { TextInput, type TextInputProps } from '@mantine/core'
 import { useState } from 'react'
 
-type Props = Omit<TextInputProps, 'value' | 'onChange'> & { value: string; onCommit: (value: string) => void }
+type Props = Omit<TextInputProps, 'value' | 'onChange'> & {
+  value: string
+  /** Whether spaces at the ends belong to the value. Default: they are left out. */
+  keepsSpaces?: boolean
+  onCommit: (value: string) => void
+}
 
 /** A text input that tells of its value at Enter or when it is left, so that half an address is not searched for. */
-export function LateInput({ value, onCommit, ...rest }: Props) {
+export function LateInput({ value, keepsSpaces = false, onCommit, ...rest }: Props) {
   const [typed, setTyped] = useState(value)
   const [shown, setShown] = useState(value)
   if (shown !== value) {
@@ -12,7 +17,8 @@ export function LateInput({ value, onCommit, ...rest }: Props) {
     setTyped(value)
   }
   const commit = () => {
-    if (typed.trim() !== value) onCommit(typed.trim())
+    const entered = keepsSpaces ? typed : typed.trim()
+    if (entered !== value) onCommit(entered)
   }
   return (
     <TextInput

@@ -97,7 +97,7 @@ export function PortalSessions() {
     >
       <FilteredList
         filters={filters}
-        inputs={<TextFilter filters={filters} name="customer" label="Customer" isWide placeholder="42" />}
+        inputs={<TextFilter filters={filters} name="customer" label="Customer" isWide isExact placeholder="42" />}
         label="Portal sessions"
         list={list}
         columns={mayWrite ? [...columns, end] : columns}
