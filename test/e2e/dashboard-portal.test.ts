@@ -314,6 +314,8 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
     await portal.getByRole('link', { name: mine }).waitFor()
     expect(await portal.evaluate('window.opener')).toBeNull()
     expect(await portal.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe('dark')
+    const shade = 'getComputedStyle(document.documentElement).getPropertyValue("--mantine-color-accent-7")'
+    expect(await portal.evaluate(shade)).toBe('#0f766e')
     await portal.getByRole('link', { name: 'Event types', exact: true }).click()
     await portal.getByRole('link', { name: 'contact.created' }).waitFor()
     expect(await portal.getByRole('table').getByRole('link').count()).toBe(1)
