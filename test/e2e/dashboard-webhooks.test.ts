@@ -9,10 +9,20 @@ import { patienceMs } from '../support/patience.ts'
 import { answer, type Received, type Receiver, startReceiver } from '../support/receiver.ts'
 import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
-type Inserted = { id: string; webhookId: string; status: 'running' | 'completed'; since: Date; at: Date }
+type Inserted = {
+  id: string
+  webhookId: string
+  status: 'running' | 'completed'
+  since: Date
+  at: Date
+  found?: number
+}
 
 /** Inserts a recovery that no task goes on with, so that it stays as it is. */
-async function insertRecovery({ service }: DashboardWorld, { id, webhookId, status, since, at }: Inserted) {
+async function insertRecovery(
+  { service }: DashboardWorld,
+  { id, webhookId, status, since, at, found = 1_040 }: Inserted,
+) {
   const isRunning = status === 'running'
   await service.database.db
     .insertInto('webhook_recoveries')
@@ -24,9 +34,9 @@ async function insertRecovery({ service }: DashboardWorld, { id, webhookId, stat
       since,
       until: null,
       types: ['subscriber.added'],
-      found: 1_040,
+      found,
       found_all: !isRunning,
-      done: isRunning ? 12 : 1_040,
+      done: isRunning ? Math.min(12, found) : found,
       created_at: at,
       last_position: null,
       completed_at: isRunning ? null : at,
@@ -263,7 +273,18 @@ describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
       .waitFor()
     expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
     expect(await screenFaults(small.page)).toEqual([])
+    const at = new Date()
+    await insertRecovery(world, {
+      id: newId('recovery', at),
+      webhookId: quiet.id,
+      status: 'running',
+      since: at,
+      at,
+      found: 0,
+    })
     await small.main.getByRole('link', { name: body.url }).click()
+    await small.main.getByRole('heading', { name: 'Recoveries' }).waitFor()
+    await small.main.getByText('Counting …').first().waitFor()
     await small.main.getByText('Receiver', { exact: true }).waitFor()
     expect(await small.main.getByText('Customer', { exact: true }).count()).toBe(0)
     expect(await screenFaults(small.page)).toEqual([])

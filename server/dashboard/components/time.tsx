@@ -81,7 +81,12 @@ export function Time({ at, none = '–', isAhead = false }: Props) {
 export function ExactTime({ at }: { at: string }) {
   return (
     <time dateTime={at} title={full.format(new Date(at))} className="time">
-      {exact.format(new Date(at))}
+      {exactTime(at)}
     </time>
   )
+}
+
+/** Returns the exact time in the reader's zone, for a label. */
+export function exactTime(at: string): string {
+  return exact.format(new Date(at))
 }

@@ -48,7 +48,7 @@ export function PortalNotice({ title, children }: { title: string; children: Rea
 export function PortalEnded() {
   return (
     <PortalNotice title="This page has ended">
-      It ends after a while without use. Load the page again that has led here.
+      It ends after a while without use. Reload the page that led here.
     </PortalNotice>
   )
 }

@@ -56,7 +56,7 @@ try {
 } catch {
   show(
     <PortalNotice title="This page cannot be shown">
-      The service cannot be reached. Load the page again that has led here.
+      The service cannot be reached. Reload the page that led here.
     </PortalNotice>,
     null,
   )

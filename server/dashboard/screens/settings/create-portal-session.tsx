@@ -23,7 +23,7 @@ const schemes: readonly { value: ColorScheme | ''; label: string }[] = [
 /**
  * Asks for whom the portal is and how it looks, then shows its link once.
  *
- * @param props.customer Stands in the form at first.
+ * @param props.customer The initial value of the field.
  */
 export function CreatePortalSession({ customer, onClose }: { customer: string; onClose: () => void }) {
   const create = useChange('POST /v1/portal-sessions')
@@ -120,8 +120,8 @@ function NewLink({ made: { url, createdAt, expiresAt }, onClose }: { made: Made;
   return (
     <Stack>
       <Text>
-        It works once, for {minutes} minutes, and is shown only now. Whoever opens it can see and change the webhooks of
-        this customer. If you open it yourself, it is used up.
+        It works once, for {minutes} minutes, and is shown only now. Anyone with the link can see and change the
+        webhooks of this customer. If you open it yourself, it is used up.
       </Text>
       <Copyable label="Copy the link" value={url} wraps autoFocus />
       <Group justify="flex-end">

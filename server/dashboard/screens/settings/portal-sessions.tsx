@@ -11,7 +11,7 @@ import { TextFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
-import { Time } from '../../components/time.tsx'
+import { exactTime, Time } from '../../components/time.tsx'
 import { CreatePortalSession } from './create-portal-session.tsx'
 
 type PortalSession = RowOf<'GET /v1/portal-sessions'>
@@ -83,18 +83,15 @@ export function PortalSessions() {
     <Button
       size="compact-xs"
       variant="default"
-      aria-label={`End the session of ${session.customer}`}
+      // A customer may have several.
+      aria-label={`End the session of ${session.customer}, created ${exactTime(session.createdAt)}`}
       onClick={() => setEnded(session)}
     >
       End
     </Button>
   ))
   return (
-    <Screen
-      title="Customer portal"
-      subtitle={`Who of your customers can see their webhooks now, in ${mode} mode.`}
-      action={create('filled')}
-    >
+    <Screen title="Customer portal" subtitle={`Open portal sessions in ${mode} mode`} action={create('filled')}>
       <FilteredList
         filters={filters}
         inputs={<TextFilter filters={filters} name="customer" label="Customer" isWide isExact placeholder="42" />}
@@ -162,8 +159,8 @@ function EndSession({ session, onClose, onGone }: EndProps) {
         {customer}
       </Text>
       {openedAt === null
-        ? 'The link works no more. Your webhooks stay, and your site can show the portal with a new link.'
-        : 'The portal shows them nothing any more. Your webhooks stay, and your site can show it with a new link.'}
+        ? 'The link no longer works. The webhooks stay, and your site can show the portal with a new link.'
+        : 'The portal no longer shows their webhooks. The webhooks stay, and your site can show them with a new link.'}
     </Confirm>
   )
 }

@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Progress, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { useChange, useGet } from '../../api/hooks.ts'
+import { type RowOf, useChange, useGet } from '../../api/hooks.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { localTime } from '../../components/local-time.ts'
@@ -55,6 +55,14 @@ function completedText(count: number): string {
   return count === 1 ? 'The event that it missed is on its way.' : `All ${countOf(count)} are on their way.`
 }
 
+type Counts = Pick<RowOf<'GET /v1/webhooks/:id/recoveries'>, 'status' | 'done' | 'count' | 'countIsExact'>
+
+function progressText({ status, done, count, countIsExact }: Counts): string {
+  if (status === 'completed') return completedText(count)
+  if (status === 'running' && count === 0) return 'Counting …'
+  return `${countOf(done)} of ${countIsExact ? '' : 'at least '}${countOf(count)} are on their way.`
+}
+
 type ProgressProps = { webhookId: string; recoveryId: string; onClose: () => void }
 
 const pollMs = 1_000
@@ -74,11 +82,7 @@ function RecoveryProgress({ webhookId, recoveryId, onClose }: ProgressProps) {
         value={status === 'completed' ? 100 : (100 * done) / Math.max(count, 1)}
         aria-label="Deliveries put on their way"
       />
-      <Text aria-live="polite">
-        {status === 'completed'
-          ? completedText(count)
-          : `${countOf(done)} of ${countIsExact ? '' : 'at least '}${countOf(count)} are on their way.`}
-      </Text>
+      <Text aria-live="polite">{progressText({ status, done, count, countIsExact })}</Text>
       <Group justify="flex-end">
         <Button onClick={onClose}>Close</Button>
       </Group>

@@ -96,6 +96,7 @@ const columns: readonly Column<Recovery>[] = [
 /** Returns how many deliveries were put on their way, of how many. */
 function onTheirWay({ status, done, count, countIsExact }: Recovery): string {
   if (status === 'completed' && count === 0) return 'It had missed nothing'
+  if (status === 'running' && count === 0) return 'Counting …'
   return `${countOf(done)} of ${countIsExact ? '' : 'at least '}${countOf(count)}`
 }
 
@@ -103,7 +104,7 @@ function onTheirWay({ status, done, count, countIsExact }: Recovery): string {
 export function Recoveries({ list }: { list: RecoveryList }) {
   if (list.rows?.length === 0) return null
   return (
-    <Section title="Sending again what it missed">
+    <Section title="Recoveries">
       <div className="wrapped">
         <DataTable label="Recoveries" list={list} columns={columns} keyOf={({ id }) => id} empty={null} />
       </div>
