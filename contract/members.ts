@@ -163,7 +163,7 @@ export const invitations = c.router({
     method: 'DELETE',
     path: '/v1/invitations/:id',
     summary: 'Take an invitation back',
-    description: 'Its link works no more.',
+    description: 'Its link no longer works.',
     pathParams: z.object({ id: idSchema('invitation', 'Identifies the invitation.') }),
     ...outcome({ ...writing, operationId: 'deleteInvitation', errors: ['not_found'] }, { 204: c.noBody() }),
   },

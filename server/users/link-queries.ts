@@ -29,7 +29,7 @@ export async function lockLink(trx: Trx, id: string): Promise<FoundLinkRow | und
   return links(trx).where('user_links.id', '=', id).forUpdate('user_links').executeTakeFirst()
 }
 
-/** Replaces the token of a link: the former one works no more. */
+/** Replaces the token of a link: the former one no longer works. */
 export async function setTokenHash(trx: Trx, id: string, hash: Buffer): Promise<void> {
   await trx.updateTable('user_links').set({ token_hash: hash }).where('id', '=', id).execute()
 }

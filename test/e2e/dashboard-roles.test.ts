@@ -112,7 +112,8 @@ describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
   const may = (role: Role, permission: Permission | null) =>
     permission === null || (rolePermissions[role] as readonly Permission[]).includes(permission)
 
-  const button = (page: Page, name: string) => page.getByRole('main').getByRole('button', { name, exact: true })
+  const button = (page: Page, name: string | RegExp) =>
+    page.getByRole('main').getByRole('button', { name, exact: true })
 
   test.each(roles)('%s sees each screen that the role allows, with its buttons, and no other', async (role) => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person: people[role] })

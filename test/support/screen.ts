@@ -1,7 +1,7 @@
 import type { Permission } from '../../contract/permissions.ts'
 
 /** Something that needs a permission. Null: every member may do it. */
-type Button = [name: string, permission: Permission | null]
+type Button = [name: string | RegExp, permission: Permission | null]
 type Call = [operation: string, permission: Permission]
 
 /** A screen of the dashboard, and what a role needs for it. */

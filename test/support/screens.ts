@@ -351,7 +351,7 @@ export function screensOf(made: Made): Screen[] {
       permission: 'webhooks:read',
       buttons: [
         ['Create a link', 'webhooks:write'],
-        ['End the session of 42', 'webhooks:write'],
+        [/^End the session of 42, created /, 'webhooks:write'],
       ],
       calls: [
         ['GET /v1/portal-sessions', 'webhooks:read'],

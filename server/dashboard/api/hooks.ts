@@ -55,6 +55,8 @@ export type List<Row> = {
   loadMore: () => void
   /** Repeats the request that failed. */
   retry: () => void
+  /** Reads all pages that are shown again. */
+  reload: () => void
 }
 
 const pageLimit = 50
@@ -97,6 +99,7 @@ export function useList<K extends Listing>(
   useRefusalCheck(error)
   const { hasNextPage, isFetching, fetchNextPage, isPlaceholderData } = read
   const loadMore = () => void fetchNextPage()
+  const reload = () => void read.refetch()
   const pages = read.data?.pages ?? []
   const isLooking =
     hasNextPage &&
@@ -114,7 +117,8 @@ export function useList<K extends Listing>(
     isLoadingMore: read.isFetchingNextPage,
     isLooking,
     loadMore,
-    retry: read.isFetchNextPageError ? loadMore : () => void read.refetch(),
+    retry: read.isFetchNextPageError ? loadMore : reload,
+    reload,
   }
 }
 

@@ -71,7 +71,14 @@ function EmailAction({ email }: { email: EmailDetails }) {
       )}
       {completedAt !== null && <ResendEmail email={email} />}
       {opened?.what === 'cancel' && <CancelEmail id={id} onClose={close} />}
-      {opened?.what === 'reschedule' && <RescheduleEmail id={id} scheduledAt={opened.scheduledAt} onClose={close} />}
+      {opened?.what === 'reschedule' && (
+        <RescheduleEmail
+          id={id}
+          scheduledAt={opened.scheduledAt}
+          current={status === 'scheduled' ? scheduledAt : null}
+          onClose={close}
+        />
+      )}
     </>
   )
 }

@@ -9,19 +9,21 @@ type Props = {
   id: string
   /** When it was to be sent as the dialog was opened. */
   scheduledAt: string
+  /** When it is to be sent now. Null: it is not scheduled any more. */
+  current: string | null
   onClose: () => void
 }
 
 /** Asks when a scheduled email is to be sent. */
-export function RescheduleEmail({ id, scheduledAt, onClose }: Props) {
+export function RescheduleEmail({ id, scheduledAt, current, onClose }: Props) {
   const update = useChange('PATCH /v1/emails/:id')
   const { form, ...sending } = useApiForm({
     initial: { scheduledAt: localTime(new Date(scheduledAt)) },
     check: (values) => ({ scheduledAt: timeFault(values.scheduledAt, scheduledAt) }),
     send: async (values) => {
       const body = { scheduledAt: momentOf(values.scheduledAt, scheduledAt) ?? values.scheduledAt }
-      // Nothing was changed.
-      if (body.scheduledAt === scheduledAt) return onClose()
+      // Nothing is to be changed.
+      if (body.scheduledAt === current) return onClose()
       await update.mutateAsync({ params: { id }, body })
       notifications.show({ message: 'The email has its new time.' })
       onClose()

@@ -78,6 +78,7 @@ export function PropertyList() {
           isLooking: false,
           loadMore: () => undefined,
           retry: () => void query.refetch(),
+          reload: () => void query.refetch(),
         }}
         columns={mayWrite ? [...columns, actions] : columns}
         keyOf={({ key }) => key}

@@ -2,6 +2,7 @@ import '../../styles/conditions.css'
 import '../../styles/forms.css'
 import { Alert, Button, Flex, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ApiError } from '../../api/client.ts'
@@ -54,8 +55,9 @@ function useTopics() {
 }
 
 function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<typeof written>[1] }) {
-  const { mode, can, path } = useScope()
+  const { accountId, mode, can, path } = useScope()
   const navigate = useNavigate()
+  const client = useQueryClient()
   const isEditable = can('segments:write')
   const campaigns = useGet('GET /v1/campaigns', { query: { limit: offered } }, { enabled: can('campaigns:read') })
   const topics = useTopics()
@@ -80,6 +82,9 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
     if (!isComplete || audienceId === '' || name.trim() === '') return
     const onSuccess = (segment: Segment) => {
       setSaved({ name, json })
+      // The people are others now: a request of before that is still under way must not be taken for them.
+      const people = [accountId, mode, 'GET /v1/segments/:id/contacts', { params: { id } }]
+      if (!isStored) client.removeQueries({ queryKey: people })
       notifications.show({ message: `${segment.name} was saved.` })
       if (id === undefined) void navigate({ to: path(`/segments/${segment.id}`) })
     }

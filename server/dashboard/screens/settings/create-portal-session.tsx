@@ -51,13 +51,10 @@ export function CreatePortalSession({ customer, onClose }: { customer: string; o
     <Dialog
       size="lg"
       title={made === null ? 'Create a link to the portal' : 'Copy the link now'}
-      // A link that is made after that would be lost.
-      onClose={() => {
-        if (!isRunning) onClose()
-      }}
-      // Neither a click beside it nor a key loses the link.
-      closeOnClickOutside={made === null}
-      closeOnEscape={made === null}
+      onClose={onClose}
+      // Neither a click beside it nor a key loses the link, which may be under way.
+      closeOnClickOutside={made === null && !isRunning}
+      closeOnEscape={made === null && !isRunning}
     >
       {made === null ? (
         <form onSubmit={submit}>
@@ -99,7 +96,7 @@ export function CreatePortalSession({ customer, onClose }: { customer: string; o
             />
             <NativeSelect label="Color scheme" data={[...schemes]} {...form.getInputProps('colorScheme')} />
             <Group justify="flex-end">
-              <Button variant="default" disabled={isRunning} onClick={onClose}>
+              <Button variant="default" onClick={onClose}>
                 Cancel
               </Button>
               <Button type="submit" loading={isRunning}>

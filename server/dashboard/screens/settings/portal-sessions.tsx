@@ -115,7 +115,7 @@ export function PortalSessions() {
         }
       />
       {isCreating && <CreatePortalSession customer={customer ?? ''} onClose={() => setCreating(false)} />}
-      {ended !== null && <EndSession session={ended} onClose={() => setEnded(null)} onGone={list.retry} />}
+      {ended !== null && <EndSession session={ended} onClose={() => setEnded(null)} onGone={list.reload} />}
     </Screen>
   )
 }

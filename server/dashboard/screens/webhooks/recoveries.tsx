@@ -29,7 +29,10 @@ export function useRecoveries(webhookId: string): RecoveryList {
   const { data: latest } = useGet(
     'GET /v1/webhooks/:id/recoveries/:recoveryId',
     { params: { id: webhookId, recoveryId: running?.id ?? '' } },
-    { enabled: running !== undefined, pollMs: (read) => (read?.status === 'running' ? pollMs : false) },
+    {
+      enabled: running !== undefined,
+      pollMs: (read) => (read === undefined || read.status === 'running' ? pollMs : false),
+    },
   )
   return { ...list, rows: list.rows?.map((row) => (row === running && latest !== undefined ? latest : row)) }
 }
