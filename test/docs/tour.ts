@@ -47,6 +47,7 @@ const measured = [
   /(?<="(?:durationMs|responseTime)": )[\d.]+/,
   /\d+(?= ms: )/,
   /(?<=webhook-timestamp +)\d+/,
+  /(?<="webhook-timestamp": ")\d+/,
   /(?<=x-service-signature +)[0-9a-f]{64}/,
   /v1,[A-Za-z0-9+/]{43}=/,
   /(?<=ada-)[0-9a-f]{8}/,
