@@ -26,7 +26,7 @@ test('texts from outside are read as they were written, and null and none', asyn
     "'; DROP TABLE emails; --",
     'Größe 😀',
     '\u2028\n\t',
-    // Written in slices, of which the first ends within a character.
+    // Longer than a slice, whose end lies inside a character.
     `x${'😀'.repeat(300_000)}`,
     'behind it',
   ]

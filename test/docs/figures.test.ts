@@ -185,7 +185,7 @@ test('the page of limits has the limits of the code', () => {
   const megabyteMs = conversationTimeoutMs(1_000_000) - conversationTimeoutMs(0)
   expect(Object.fromEntries(tableOf(sectionOfPages('Limits')))).toMatchObject({
     'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,
-    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each, of which the first ${keptInboundBytes / 2 ** 20} MiB is read; of those not understood the newest ${written(keptInbound)} of an account are kept, and ${written(keptForOperator)} of none`,
+    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each; the first ${keptInboundBytes / 2 ** 20} MiB is read. The newest ${written(keptInbound)} of an account that were not understood are kept, and ${written(keptForOperator)} that belong to no account`,
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
     'body of a request with emails': `${written(defaults.http.maxEmailBodyBytes)} bytes (\`MAX_EMAIL_BODY_BYTES\`)`,
     'emails in a batch': String(emailLimits.batch),

@@ -111,7 +111,7 @@ export function EmailList() {
               />
             )}
             <TextFilter filters={filters} name="tag" label="Tag" />
-            <TextFilter filters={filters} name="metadata" label="Metadata" placeholder="name=value" />
+            <TextFilter filters={filters} name="metadata" label="Metadata" isExact placeholder="name=value" />
             <DayFilter filters={filters} name="since" label="From day" />
             <DayFilter filters={filters} name="until" label="To day" />
           </>

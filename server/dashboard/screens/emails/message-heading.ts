@@ -1,4 +1,4 @@
-/* Headers come from outside: they can be missing, empty, or of characters that nobody sees. */
+/* Headers come from outside: a field can be missing, empty, or hold only invisible characters. */
 
 /** A character that can be seen: no space, no control character, and not one without a width. */
 const visible = /[^\p{White_Space}\p{Control}\p{Default_Ignorable_Code_Point}]/u

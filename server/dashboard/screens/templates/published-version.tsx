@@ -27,7 +27,7 @@ export function PublishedVersion({ id, version, onClose }: Props) {
       let known: number | null = version
       for (;;) {
         const preview = await call('POST /v1/templates/:id/render', { params: { id }, body: { version: 'published' } })
-        // Another can be published meanwhile, and the preview does not say of which version it is.
+        // The preview has no version number, and another version can be published between the two requests.
         const { publishedVersion } = await call('GET /v1/templates/:id', { params: { id } })
         if (publishedVersion === known) return { version: known, preview }
         known = publishedVersion

@@ -1,10 +1,11 @@
-import { Alert, Button, Group, Progress, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Progress, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { type RowOf, useChange, useGet } from '../../api/hooks.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
-import { localTime } from '../../components/local-time.ts'
+import { localTime, momentOf, timeFault } from '../../components/local-time.ts'
 import { useApiForm } from '../../components/use-api-form.ts'
+import { ZonedTimeInput } from '../../components/zoned-time-input.tsx'
 import { countOf } from '../overview/format.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -14,10 +15,12 @@ const dayMs = 86_400_000
 export function Recover({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const start = useChange('POST /v1/webhooks/:id/recover')
   const [recoveryId, setRecoveryId] = useState<string | null>(null)
+  const [dayAgo] = useState(() => new Date(Date.now() - dayMs).toISOString())
   const { form, error, isRunning, submit } = useApiForm({
-    initial: { since: localTime(new Date(Date.now() - dayMs)) },
+    initial: { since: localTime(new Date(dayAgo)) },
+    check: ({ since }) => ({ since: timeFault(since, dayAgo) }),
     send: async ({ since }) => {
-      const body = { since: new Date(since).toISOString() }
+      const body = { since: momentOf(since, dayAgo) ?? since }
       const { id } = await start.mutateAsync({ params: { id: webhook.id }, body })
       setRecoveryId(id)
     },
@@ -34,7 +37,7 @@ export function Recover({ webhook, onClose }: { webhook: Webhook; onClose: () =>
               Sends the events since this time that the webhook did not get: those that failed, were canceled, or came
               while it was disabled.
             </Text>
-            <TextInput type="datetime-local" label="Since" required data-autofocus {...form.getInputProps('since')} />
+            <ZonedTimeInput label="Since" data-autofocus initial={dayAgo} {...form.getInputProps('since')} />
             <Group justify="flex-end">
               <Button variant="default" onClick={onClose}>
                 Cancel
