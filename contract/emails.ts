@@ -199,7 +199,7 @@ export const emails = c.router({
     path: '/v1/emails',
     summary: 'List emails',
     description:
-      'Newest first, those of the mode of the key. With `search`, `domain` or `status` a page can have fewer emails than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
+      'Newest first, those of the mode of the key. With a filter a page can have fewer emails than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
     query: listQuery,
     ...outcome(
       {

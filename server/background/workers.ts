@@ -49,7 +49,7 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   /** Deletes contacts that never confirmed. Returns how many. */
   deleteUnconfirmed: (means: { outbox: Outbox }) => Promise<number>
   /** Adds the subjects of older emails to what is searched. Returns the number of emails. */
-  indexOlderSubjects: () => Promise<number>
+  indexOlderEmails: () => Promise<number>
 }
 
 const everyMinute = '* * * * *'
@@ -109,8 +109,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       logger.info(expired, 'deleted rows past their retention')
   })
   await queue.onSchedule('email-subjects', everyMinute, async () => {
-    const emails = await options.indexOlderSubjects()
-    if (emails > 0) logger.info({ emails }, 'older emails can be searched by subject')
+    const emails = await options.indexOlderEmails()
+    if (emails > 0) logger.info({ emails }, 'older emails can be found by tag and subject')
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())

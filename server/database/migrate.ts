@@ -52,6 +52,7 @@ import * as domainBounces from './migrations/0045-domain-bounces.ts'
 import * as recipientsByEmail from './migrations/0046-recipients-by-email.ts'
 import * as listedSegments from './migrations/0047-listed-segments.ts'
 import * as attemptUrls from './migrations/0048-attempt-urls.ts'
+import * as emailTags from './migrations/0049-email-tags.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -105,6 +106,7 @@ export const migrations: Migrations = {
   '0046-recipients-by-email': recipientsByEmail,
   '0047-listed-segments': listedSegments,
   '0048-attempt-urls': attemptUrls,
+  '0049-email-tags': emailTags,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -16,6 +16,7 @@ import type {
   EmailRecipientsTable,
   EmailSubjectsTable,
   EmailsTable,
+  EmailTagsTable,
   EmailTimelineTable,
   SuppressionsTable,
 } from './tables/emails.ts'
@@ -110,6 +111,7 @@ export type Database = {
   email_contents: EmailContentsTable
   email_metadata: EmailMetadataTable
   email_subjects: EmailSubjectsTable
+  email_tags: EmailTagsTable
   email_attachments: EmailAttachmentsTable
   email_recipients: EmailRecipientsTable
   email_timeline: EmailTimelineTable

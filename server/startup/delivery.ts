@@ -2,7 +2,7 @@ import { keysChannel } from '../api-keys/service.ts'
 import { deleteUnconfirmed } from '../audiences/unconfirmed.ts'
 import { startBackground } from '../background/start.ts'
 import { runDueChecks } from '../domains/check-domain.ts'
-import { indexOlderSubjects } from '../emails/subject-index.ts'
+import { indexOlderEmails } from '../emails/older-emails.ts'
 import { deleteExpired } from '../http/retention.ts'
 import { deleteEndedImports } from '../imports/retention.ts'
 import { deleteEndedPortalSessions } from '../portal-sessions/retention.ts'
@@ -65,7 +65,7 @@ export async function startDelivery(context: Context) {
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () => Promise.all(expiring.map((run) => run({ db: workerDb, clock }))),
       deleteUnconfirmed: ({ outbox }) => deleteUnconfirmed({ db: workerDb, clock, outbox }),
-      indexOlderSubjects: () => indexOlderSubjects(workerDb),
+      indexOlderEmails: () => indexOlderEmails(workerDb),
     }),
   )
   const running = starting.move()

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmailListQuery } from '../../contract/emails.ts'
-import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { deleteOldEmails } from '../../server/email-delivery/retention.ts'
 import { candidates, lookedThrough, maxKeys } from '../../server/emails/search-queries.ts'
 import { newId } from '../../server/shared/ids.ts'
 import type { Scope } from '../../server/shared/scope.ts'
+import { rowsRead } from '../support/rows-read.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
@@ -178,21 +178,6 @@ describe('among many emails', () => {
     )
   })
 
-  /** Rows that `work` reads of all tables. */
-  async function rowsRead(work: (handle: Db) => Promise<unknown>): Promise<number> {
-    return inTransaction(world.db, async (trx) => {
-      const read = async () => {
-        const { rows } = await sql<{ count: number }>`
-          SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::float8 AS count FROM pg_stat_xact_user_tables
-        `.execute(trx)
-        return rows[0]?.count ?? Number.NaN
-      }
-      const before = await read()
-      await work(trx as unknown as Db)
-      return (await read()) - before
-    })
-  }
-
   describe.each([
     ['knows the tables', 'ANALYZE'],
     ['takes them to be empty', "UPDATE pg_class SET reltuples = 0 WHERE relname ~ '^email' AND relkind IN ('r', 'i')"],
@@ -211,14 +196,14 @@ describe('among many emails', () => {
       ['of too many subjects', 'order', 4 * lookedThrough],
       ['of an id', 'email_0', 5 * candidates],
     ])('a page %s reads few rows', async (_, search, bound) => {
-      const read = await rowsRead((handle) => world.emails.list(handle, scope(), { limit: 20, search }))
+      const read = await rowsRead(world.db, (handle) => world.emails.list(handle, scope(), { limit: 20, search }))
       expect(read).toBeLessThan(bound)
     })
 
     test.each<Partial<EmailListQuery>>([{ status: 'delivered' }, { domain: newId('domain', new Date()) }])(
       'a page by %j reads few rows where nothing fits',
       async (query) => {
-        const read = await rowsRead((handle) => world.emails.list(handle, scope(), { limit: 20, ...query }))
+        const read = await rowsRead(world.db, (handle) => world.emails.list(handle, scope(), { limit: 20, ...query }))
         expect(read).toBeLessThan(3 * lookedThrough)
       },
     )

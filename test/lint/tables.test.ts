@@ -150,6 +150,7 @@ const owners: Record<string, Owner> = {
   campaign_variants: { room: 'campaigns' },
   email_contents: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
   email_metadata: { room: 'emails' },
+  email_tags: { room: 'emails' },
   email_subjects: { room: 'emails', also: { 'email-delivery': 'deleted with the email' } },
   email_attachments: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
   email_recipients: {

@@ -13,6 +13,7 @@ export type SeedEmail = {
   audienceId?: string
   topicId?: string
   subject?: string
+  tags?: string[]
   text?: string
 }
 
@@ -55,6 +56,7 @@ export async function seedEmail(db: Db, { accountId, at, to, ...given }: SeedEma
       sender: 'Postern <hello@example.test>',
       subject: given.subject ?? 'Welcome',
       message_id: `<${id}@example.test>`,
+      tags: given.tags ?? [],
       campaign_id: null,
       audience_id: given.audienceId ?? null,
       // The table may be of a version without topics.

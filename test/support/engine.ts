@@ -162,7 +162,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       checkDomains: async () => {},
       deleteExpiredOfHttp: async () => {},
       deleteUnconfirmed: ({ outbox }) => deleteUnconfirmed({ db, clock, outbox }),
-      indexOlderSubjects: async () => 0,
+      indexOlderEmails: async () => 0,
       webhookChanges,
     })
   let workers = await runWorkers()

@@ -142,6 +142,9 @@ export type SuppressionsTable = {
 /** For filtering lists of emails: a row for each pair of the metadata. */
 export type EmailMetadataTable = { account_id: string; pair: string; email_id: string }
 
+/** For filtering lists of emails: a row for each tag. Written by triggers of `emails`. */
+export type EmailTagsTable = { account_id: string; mode: Mode; tag: string; email_id: string }
+
 /** For searching emails: the beginning of the subject of each. Rows are never updated. */
 export type EmailSubjectsTable = {
   account_id: string
