@@ -60,6 +60,8 @@ function isAbout({ text }: Searched) {
   return sql<boolean>`strpos(body, ${text}) > 0`
 }
 
+/** Events with a position that are looked through for a time range at first, for each event of the page. */
+const lookedThroughFirst = 10
 /** Maximum number of events with a position that one statement looks through for a time range or a search. */
 const lookedThrough = 5_000
 /** Maximum number of entries that a search reads of all the kinds of events that it looks through together. */
@@ -73,8 +75,34 @@ const readForSearch = 10_000
 export async function selectPositioned(
   handle: Handle,
   scope: Scope,
+  filter: EventFilter & PositionBounds,
+): Promise<PositionedPage> {
+  const { type, since, until, searched, limit } = filter
+  const kinds = kindsSought(scope, type, searched)
+  if (searched !== undefined) {
+    const looked = Math.max(limit, Math.min(lookedThrough, partOf(readForSearch, kinds)))
+    return lookThrough(handle, scope, { ...filter, kinds, looked })
+  }
+  if (since === undefined && until === undefined) {
+    const { rows } = await lookThrough(handle, scope, { ...filter, kinds, looked: limit })
+    return { rows, lookedTo: null }
+  }
+  // Nearly all of the first ones are in the range, unless one hour has many.
+  const page = await lookThrough(handle, scope, { ...filter, kinds, looked: lookedThroughFirst * limit })
+  if (page.rows.length === limit || page.lookedTo === null) return page
+  return lookThrough(handle, scope, { ...filter, kinds, looked: Math.max(lookedThrough, limit) })
+}
+
+type PositionBounds = { above: number; below?: number | undefined }
+type PositionedPage = { rows: PositionedRow[]; lookedTo: string | null }
+
+/** Looks through the first `looked` events of the given kinds. `lookedTo` is null when there are not so many. */
+async function lookThrough(
+  handle: Handle,
+  scope: Scope,
   {
-    type,
+    kinds,
+    looked,
     since,
     until,
     searched,
@@ -82,12 +110,8 @@ export async function selectPositioned(
     limit,
     above,
     below,
-  }: EventFilter & { above: number; below?: number | undefined },
-): Promise<{ rows: PositionedRow[]; lookedTo: string | null }> {
-  const kinds = kindsSought(scope, type, searched)
-  const isLookedThrough = since !== undefined || until !== undefined || searched !== undefined
-  const most = searched === undefined ? lookedThrough : Math.min(lookedThrough, partOf(readForSearch, kinds))
-  const looked = isLookedThrough ? Math.max(limit, most) : limit
+  }: EventFilter & PositionBounds & { kinds: readonly EventsOfMode[]; looked: number },
+): Promise<PositionedPage> {
   const direction = sql.raw(order)
   // One statement, so that the events and `lookedTo` are of the same snapshot.
   const { rows } = await sql<(PositionedRow | { id: null }) & { looked_to: string | null }>`
@@ -111,7 +135,7 @@ export async function selectPositioned(
     ORDER BY found.position ${direction}
   `.execute(handle)
   const found = rows.filter((row) => row.id !== null)
-  return { rows: found, lookedTo: isLookedThrough && found.length < limit ? (rows[0]?.looked_to ?? null) : null }
+  return { rows: found, lookedTo: found.length < limit ? (rows[0]?.looked_to ?? null) : null }
 }
 
 /** Types of one mode, beyond which passing over the others costs less than a look for each type. */

@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { EventListQuery } from '../../contract/events.ts'
 import type { Mode } from '../../contract/mode.ts'
-import { type Db, inTransaction } from '../../server/database/connection.ts'
+import type { Db } from '../../server/database/connection.ts'
 import { createEventService } from '../../server/events/service.ts'
 import { firstIdAt, newId } from '../../server/shared/ids.ts'
 import { lastPositionOf, nextEvents } from '../../server/webhook-delivery/recovery/recoverable.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { rowsRead } from '../support/rows-read.ts'
 
 /*
  * The number of rows that a poll reads is bounded by the number of events it shows, however many events its key or its
@@ -38,21 +39,6 @@ async function add(count: number, mode: Mode, type: EventTypeName, accountId = a
   `.execute(db)
   await sql`DELETE FROM outbox WHERE event_id = ANY(${ids}::text[])`.execute(db)
   return ids
-}
-
-/** Rows that `work` reads of all tables. */
-async function rowsRead(work: (handle: Db) => Promise<unknown>): Promise<number> {
-  return inTransaction(db, async (trx) => {
-    const read = async () => {
-      const { rows } = await sql<{ count: number }>`
-        SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::float8 AS count FROM pg_stat_xact_user_tables
-      `.execute(trx)
-      return rows[0]?.count ?? Number.NaN
-    }
-    const before = await read()
-    await work(trx as unknown as Db)
-    return (await read()) - before
-  })
 }
 
 /** An identifier that is made so many milliseconds from now. */
@@ -101,7 +87,7 @@ describe.each([
     ['about an audience, for which no type is there', 'live', () => ({ search: idAt('audience', -300_000) }), () => []],
   ])('a poll %s reads few rows', async (_, mode, query, expected) => {
     let shown: string[] = []
-    const read = await rowsRead(async (handle) => {
+    const read = await rowsRead(db, async (handle) => {
       const page = await events.list(handle, scopeOf(mode), { limit, ...query() } as EventListQuery)
       shown = page.data.map(({ id }) => String(id))
     })
@@ -117,7 +103,7 @@ describe.each([
     let cursor: string | undefined
     let pages = 0
     do {
-      const read = await rowsRead(async (handle) => {
+      const read = await rowsRead(db, async (handle) => {
         const page = await events.list(handle, scopeOf('live'), { ...query, cursor })
         expect(page.data).toEqual([])
         cursor = page.nextCursor ?? undefined
@@ -132,7 +118,7 @@ describe.each([
   test('a recovery reads no more than its page', async () => {
     const lastPosition = await lastPositionOf(db, account)
     const span = { accountId: account, since: new Date(0), until: null, types: null, lastPosition }
-    const read = await rowsRead(async (handle) => {
+    const read = await rowsRead(db, async (handle) => {
       expect((await nextEvents(handle, span, { position: 0, id: '' })).events).toHaveLength(1_000)
     })
     expect(read).toBeLessThan(4_000)
