@@ -1,18 +1,26 @@
 import type { ListedAccount } from './list-rows.ts'
 
-/** The requests of the screens, by name. One that ends in `!` is not of a list. */
-export const listRequests: Readonly<Record<string, (account: ListedAccount) => string>> = {
+type Requests = Readonly<Record<string, (account: ListedAccount) => string>>
+
+const ofEmails: Requests = {
   emails: () => '/v1/emails',
   'emails, a page in the middle': ({ middleCursor }) => `/v1/emails?cursor=${middleCursor}`,
   'emails until': ({ middle }) => `/v1/emails?until=${middle.toISOString()}`,
   'emails since, no such': () => '/v1/emails?since=2100-01-01T00:00:00Z',
+  'emails since and until by status, common': ({ weekAgo, middle }) =>
+    `/v1/emails?since=${middle.toISOString()}&until=${weekAgo.toISOString()}&status=delivered`,
+  'emails since and until by status, few': ({ weekAgo, middle }) =>
+    `/v1/emails?since=${middle.toISOString()}&until=${weekAgo.toISOString()}&status=bounced`,
+  'emails since by status, none': ({ middle }) => `/v1/emails?since=${middle.toISOString()}&status=canceled`,
+  'emails until by status, old': ({ middle }) => `/v1/emails?until=${middle.toISOString()}&status=canceled`,
   'emails by status, common': () => '/v1/emails?status=delivered',
   'emails by status, few': () => '/v1/emails?status=bounced',
   'emails by status, sent': () => '/v1/emails?status=sent',
+  'emails by status, new': () => '/v1/emails?status=queued',
   'emails by status, old': () => '/v1/emails?status=canceled',
   'emails by status, none': () => '/v1/emails?status=validated',
   'emails of a recipient, common': () => '/v1/emails?recipient=log@example.com',
-  'emails of a recipient': () => '/v1/emails?recipient=person-7@mail-7.example',
+  'emails of a recipient': () => '/v1/emails?recipient=person-7@mail-3.example',
   'emails of a recipient, old': () => '/v1/emails?recipient=rare@example.com',
   'emails of a recipient, none': () => '/v1/emails?recipient=nobody@example.com',
   'emails by tag, common': () => '/v1/emails?tag=welcome',
@@ -22,16 +30,66 @@ export const listRequests: Readonly<Record<string, (account: ListedAccount) => s
   'emails by metadata, old': () => '/v1/emails?metadata[customer]=rare',
   'emails of a campaign, common': ({ campaignId }) => `/v1/emails?campaign=${campaignId}`,
   'emails of a campaign, old': ({ smallCampaignId }) => `/v1/emails?campaign=${smallCampaignId}`,
+  'emails of a campaign by status, common': ({ campaignId }) => `/v1/emails?campaign=${campaignId}&status=delivered`,
+  'emails of a campaign by status, few': ({ campaignId }) => `/v1/emails?campaign=${campaignId}&status=bounced`,
+  'emails of a campaign by status, old': ({ campaignId }) => `/v1/emails?campaign=${campaignId}&status=canceled`,
+  'emails of a campaign by status, none': ({ campaignId }) => `/v1/emails?campaign=${campaignId}&status=scheduled`,
+  'emails of a campaign by recipient': ({ campaignId }) =>
+    `/v1/emails?campaign=${campaignId}&recipient=log@example.com`,
+  'emails of a campaign by tag': ({ campaignId }) => `/v1/emails?campaign=${campaignId}&tag=welcome`,
+  'emails of a domain, common': ({ domainId }) => `/v1/emails?domain=${domainId}`,
+  'emails of a domain, few': ({ fewDomainId }) => `/v1/emails?domain=${fewDomainId}`,
+  'emails of a domain, old': ({ oldDomainId }) => `/v1/emails?domain=${oldDomainId}`,
+  'emails of a domain, none': ({ unusedDomainId }) => `/v1/emails?domain=${unusedDomainId}`,
+  'emails of a domain by status, few': ({ domainId }) => `/v1/emails?domain=${domainId}&status=bounced`,
+  'emails of a domain by status, none': ({ unusedDomainId }) => `/v1/emails?domain=${unusedDomainId}&status=bounced`,
+  'emails by search, an address': () => '/v1/emails?search=person-7@mail-3.example',
+  'emails by search, a common address': () => '/v1/emails?search=log@example.com',
+  'emails by search, an old address': () => '/v1/emails?search=rare@example.com',
+  'emails by search, most addresses': () => '/v1/emails?search=person',
+  'emails by search, some addresses': () => '/v1/emails?search=person-77',
+  'emails by search, subject of all': () => '/v1/emails?search=Order',
+  'emails by search, one subject': () => '/v1/emails?search=Order+777',
+  'emails by search, old subject': () => '/v1/emails?search=Rare+offer',
+  'emails by search, none': () => '/v1/emails?search=nothing',
+  'emails by search, an id': ({ emailId }) => `/v1/emails?search=${emailId}`,
+  'emails by search, the beginning of ids': ({ emailId }) => `/v1/emails?search=${emailId.slice(0, -21)}`,
+  'emails by search, a Message-ID': ({ emailId }) =>
+    `/v1/emails?search=${emailId.slice('email_'.length)}@shop.example`,
+  'emails by search and status': () => '/v1/emails?search=Order&status=canceled',
+  'emails by search until': ({ middle }) => `/v1/emails?search=Order&until=${middle.toISOString()}`,
   'emails by tag and status': () => '/v1/emails?tag=welcome&status=canceled',
   'emails of a recipient by status': () => '/v1/emails?recipient=log@example.com&status=canceled',
+  'emails of a recipient by tag, common': () => '/v1/emails?recipient=log@example.com&tag=welcome',
+  'emails of a recipient by tag, one old': () => '/v1/emails?recipient=log@example.com&tag=rare',
+  'emails of a recipient by tag, none in common': () => '/v1/emails?recipient=log@example.com&tag=receipt',
   'emails by metadata and tag': () => '/v1/emails?metadata[plan]=free&tag=rare',
+  'emails by metadata and tag, none in common': () => '/v1/emails?metadata[plan]=free&tag=receipt',
+  'emails by metadata and recipient, none in common': () =>
+    '/v1/emails?metadata[plan]=free&recipient=log@example.com&tag=receipt',
+  'emails by metadata, tag and status, one old': () => '/v1/emails?metadata[plan]=free&tag=welcome&status=canceled',
   'one email': ({ emailId }) => `/v1/emails/${emailId}!`,
+}
+
+const ofEvents: Requests = {
   events: () => '/v1/events',
   'events by type, common': () => '/v1/events?type=email.delivered',
   'events by type, old': () => '/v1/events?type=domain.deleted',
   'events by type, none': () => '/v1/events?type=email.clicked',
   'events until': ({ middle }) => `/v1/events?until=${middle.toISOString()}`,
   'events by type until': ({ middle }) => `/v1/events?type=contact.created&until=${middle.toISOString()}`,
+  'events since and until': ({ weekAgo, middle }) =>
+    `/v1/events?since=${middle.toISOString()}&until=${weekAgo.toISOString()}`,
+  'events from the oldest on': () => '/v1/events?order=asc',
+  'events after one in the middle': ({ eventId }) => `/v1/events?after=${eventId}`,
+  'events after one by type, few': ({ eventId }) => `/v1/events?after=${eventId}&type=contact.created`,
+  'events of an email': ({ emailId }) => `/v1/events?search=${emailId}`,
+  'events of an email, oldest first': ({ emailId }) => `/v1/events?search=${emailId}&order=asc`,
+  'events by id': ({ eventId }) => `/v1/events?search=${eventId}`,
+  'one event': ({ eventId }) => `/v1/events/${eventId}!`,
+}
+
+const ofWebhooks: Requests = {
   webhooks: () => '/v1/webhooks',
   'webhooks by metadata': () => '/v1/webhooks?metadata[customer]=rare',
   'one webhook': ({ webhookId }) => `/v1/webhooks/${webhookId}!`,
@@ -46,6 +104,13 @@ export const listRequests: Readonly<Record<string, (account: ListedAccount) => s
   'deliveries until': ({ webhookId, middle }) => `/v1/webhooks/${webhookId}/deliveries?until=${middle.toISOString()}`,
   'deliveries by type and status': ({ webhookId }) =>
     `/v1/webhooks/${webhookId}/deliveries?eventType=domain.deleted&status=failed`,
+  'one delivery': ({ webhookId, deliveryId }) => `/v1/webhooks/${webhookId}/deliveries/${deliveryId}!`,
+  'the event of a delivery': ({ webhookId, deliveryId }) =>
+    `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/event!`,
+  recoveries: ({ webhookId }) => `/v1/webhooks/${webhookId}/recoveries`,
+}
+
+const ofPeople: Requests = {
   subscribers: () => '/v1/subscribers',
   'subscribers by status, common': () => '/v1/subscribers?status=active',
   'subscribers by status, few': () => '/v1/subscribers?status=unsubscribed',
@@ -56,6 +121,8 @@ export const listRequests: Readonly<Record<string, (account: ListedAccount) => s
   'subscribers by search, none': () => '/v1/subscribers?search=grace',
   'subscribers by search and status': () => '/v1/subscribers?search=lovelace&status=unsubscribed',
   'one subscriber': ({ subscriberId }) => `/v1/subscribers/${subscriberId}!`,
+  'audiences of a subscriber': ({ subscriberId }) => `/v1/subscribers/${subscriberId}/contacts`,
+  'topics of a subscriber': ({ subscriberId }) => `/v1/subscribers/${subscriberId}/topics!`,
   audiences: () => '/v1/audiences',
   contacts: ({ audienceId }) => `/v1/audiences/${audienceId}/contacts`,
   'contacts by status, common': ({ audienceId }) => `/v1/audiences/${audienceId}/contacts?status=active`,
@@ -64,6 +131,15 @@ export const listRequests: Readonly<Record<string, (account: ListedAccount) => s
   'contacts by search, all': ({ audienceId }) => `/v1/audiences/${audienceId}/contacts?search=person`,
   'contacts of a small audience by search': ({ smallAudienceId }) =>
     `/v1/audiences/${smallAudienceId}/contacts?search=lovelace`,
+  segments: () => '/v1/segments',
+  'contacts of a segment, common': ({ segmentId }) => `/v1/segments/${segmentId}/contacts`,
+  'contacts of a segment, few': ({ fewSegmentId }) => `/v1/segments/${fewSegmentId}/contacts`,
+  'contacts of a segment, none': ({ emptySegmentId }) => `/v1/segments/${emptySegmentId}/contacts`,
+  'contacts of a segment by status': ({ statusSegmentId }) => `/v1/segments/${statusSegmentId}/contacts`,
+  'count of a segment, common': ({ segmentId }) => `/v1/segments/${segmentId}/count!`,
+  'count of a segment, few': ({ fewSegmentId }) => `/v1/segments/${fewSegmentId}/count!`,
+  'count of a segment by status': ({ statusSegmentId }) => `/v1/segments/${statusSegmentId}/count!`,
+  imports: () => '/v1/imports',
   suppressions: () => '/v1/suppressions',
   'suppressions by reason, common': () => '/v1/suppressions?reason=hard_bounce',
   'suppressions by reason, few': () => '/v1/suppressions?reason=complaint',
@@ -72,7 +148,72 @@ export const listRequests: Readonly<Record<string, (account: ListedAccount) => s
   'suppressions by address': () => '/v1/suppressions?address=gone-100@mail-0.example',
   'suppressions by search, all': () => '/v1/suppressions?search=gone',
   'suppressions by search and reason': () => '/v1/suppressions?search=gone&reason=manual',
+}
+
+const ofCampaigns: Requests = {
+  campaigns: () => '/v1/campaigns',
+  'campaigns by status, common': () => '/v1/campaigns?status=completed',
+  'campaigns by status, few': () => '/v1/campaigns?status=draft',
+  'campaigns by status, old': () => '/v1/campaigns?status=canceled',
+  'campaigns by status, none': () => '/v1/campaigns?status=sending',
+  'one campaign': ({ campaignId }) => `/v1/campaigns/${campaignId}!`,
+  'recipients of a campaign': ({ campaignId }) => `/v1/campaigns/${campaignId}/recipients`,
+  'recipients by status, common': ({ campaignId }) => `/v1/campaigns/${campaignId}/recipients?status=handed_over`,
+  'recipients by status, few': ({ campaignId }) => `/v1/campaigns/${campaignId}/recipients?status=failed`,
+  'recipients by status, old': ({ campaignId }) => `/v1/campaigns/${campaignId}/recipients?status=canceled`,
+  'recipients by status, none': ({ campaignId }) => `/v1/campaigns/${campaignId}/recipients?status=waiting`,
+  'recipients of a small campaign': ({ smallCampaignId }) => `/v1/campaigns/${smallCampaignId}/recipients`,
+  'statistics of a campaign': ({ campaignId }) => `/v1/campaigns/${campaignId}/statistics!`,
+}
+
+const ofStatistics: Requests = {
+  'statistics by hour of a week': ({ weekAgo }) => `/v1/statistics?step=hour&since=${weekAgo.toISOString()}!`,
+  'statistics by day': () => '/v1/statistics!',
+  'statistics of a tag by hour of a week': ({ weekAgo }) =>
+    `/v1/statistics?step=hour&tag=welcome&since=${weekAgo.toISOString()}!`,
+  'statistics of a tag by day': () => '/v1/statistics?tag=welcome!',
+  'statistics of a domain by day': ({ domainId }) => `/v1/statistics?domainId=${domainId}!`,
+  'statistics of a webhook by hour of a week': ({ webhookId, weekAgo }) =>
+    `/v1/statistics?step=hour&webhookId=${webhookId}&since=${weekAgo.toISOString()}!`,
+  'statistics of a webhook by day': ({ webhookId }) => `/v1/statistics?webhookId=${webhookId}!`,
+  'ranking of tags': () => '/v1/statistics/ranking?by=tag',
+  'ranking of domains': () => '/v1/statistics/ranking?by=domain',
+  'ranking of webhooks': () => '/v1/statistics/ranking?by=webhook',
+}
+
+const ofAccount: Requests = {
+  account: () => '/v1/account!',
+  domains: () => '/v1/domains',
+  'one domain': ({ domainId }) => `/v1/domains/${domainId}!`,
+  'request logs': () => '/v1/request-logs',
+  'request logs since and until': ({ weekAgo, requestAt }) =>
+    `/v1/request-logs?since=${weekAgo.toISOString()}&until=${requestAt.toISOString()}`,
+  'request logs by status, a class': () => '/v1/request-logs?status=4xx',
+  'request logs by status, all failures': () => '/v1/request-logs?status=failed',
+  'request logs by status, few': () => '/v1/request-logs?status=500',
+  'request logs by status, old': () => '/v1/request-logs?status=409',
+  'request logs by status, none': () => '/v1/request-logs?status=413',
+  'request logs by status until': ({ requestAt }) => `/v1/request-logs?status=4xx&until=${requestAt.toISOString()}`,
+  'request logs of a key, common': ({ keyId }) => `/v1/request-logs?key=${keyId}`,
+  'request logs of a key, few': ({ fewKeyId }) => `/v1/request-logs?key=${fewKeyId}`,
+  'request logs of a key, old': ({ oldKeyId }) => `/v1/request-logs?key=${oldKeyId}`,
+  'request logs of a key, none': ({ unusedKeyId }) => `/v1/request-logs?key=${unusedKeyId}`,
+  'request logs of a key by status': ({ fewKeyId }) => `/v1/request-logs?key=${fewKeyId}&status=failed`,
+  'request logs of a key until': ({ keyId, requestAt }) =>
+    `/v1/request-logs?key=${keyId}&until=${requestAt.toISOString()}`,
+  'one request log': ({ requestId }) => `/v1/request-logs/${requestId}!`,
   'audit log': () => '/v1/audit-log',
   'audit log until': ({ middle }) => `/v1/audit-log?until=${middle.toISOString()}`,
   'API keys': () => '/v1/api-keys',
+}
+
+/** The requests of the screens, by name. One that ends in `!` is not of a list. */
+export const listRequests: Requests = {
+  ...ofEmails,
+  ...ofEvents,
+  ...ofWebhooks,
+  ...ofPeople,
+  ...ofCampaigns,
+  ...ofStatistics,
+  ...ofAccount,
 }

@@ -3,6 +3,15 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../../server/database/connection.ts'
 import { firstIdAt } from '../../server/shared/ids.ts'
 import type { World } from './lab.ts'
+import {
+  campaignOfEmail,
+  campaignsAndSegments,
+  largeCampaign,
+  recipientsOf,
+  smallCampaign,
+} from './list-campaign-rows.ts'
+import { createFunctions, days, logDays, smallAccounts } from './list-functions.ts'
+import { domainCount, statisticsRows } from './list-statistics-rows.ts'
 import { addTenants, settleDown } from './seed.ts'
 
 /*
@@ -26,9 +35,31 @@ export type ListedAccount = {
   middle: Date
   /** The cursor of a page in the middle. */
   middleCursor: string
-  /** An email and a subscriber from the middle. */
+  /** An email, its event, the delivery of that to the webhook, and a subscriber, from the middle. */
   emailId: string
+  eventId: string
+  deliveryId: string
   subscriberId: string
+  /** Domains that most emails were sent from, that few were, that the oldest were, and that none was. */
+  domainId: string
+  fewDomainId: string
+  oldDomainId: string
+  unusedDomainId: string
+  /** Keys of most requests in the logs, of few, of the oldest, and of none. */
+  keyId: string
+  fewKeyId: string
+  oldKeyId: string
+  unusedKeyId: string
+  /** A request in the middle of the logs, and its time. */
+  requestId: string
+  requestAt: Date
+  /** Segments of the audience with everyone that most people match, that few match, that nobody does, and by status. */
+  segmentId: string
+  fewSegmentId: string
+  emptySegmentId: string
+  statusSegmentId: string
+  /** Seven days before the rows were written. */
+  weekAgo: Date
 }
 
 /** One pair of the metadata in all rows that have the value, as the API hashes it. */
@@ -37,16 +68,16 @@ const pairOf = (name: string, value: string) =>
     .update(JSON.stringify([name, value]))
     .digest('base64url')
 
-/** Accounts beside the large one. Together they have a tenth of its rows. */
-const smallAccounts = 999
-/** Days that the rows spread over, until now. */
-const days = 30
 /** Rows of one statement. */
 const chunkSize = 100_000
 /** Of ten emails: one person, one suppression. */
 const peopleShare = 10
 /** Most webhooks of an account by default, and a usual number of keys. */
 const webhookCount = 1_000
+/** From this part of the emails on, the newest three days, one of a thousand is still tried. */
+const triedFrom = 0.9
+/** Emails of the account for each recovery and each import. */
+const rareShare = 1_000
 
 /**
  * Adds the accounts with their rows, and vacuums.
@@ -74,112 +105,113 @@ export async function writeListedRows(
   await db.connection().execute(async (connection) => {
     // Without triggers and foreign keys.
     await sql`SET session_replication_role = replica`.execute(connection)
-    await createFunctions(connection, { firstMs, stepMs, large, small, webhookId })
+    await createFunctions(connection, { firstMs, stepMs, total, large, small, webhookId })
+    const hasTags = await isTable(connection, 'email_tags')
     for (let from = 0; from < total; from += chunkSize) {
       const to = Math.min(from + chunkSize, total)
-      for (const statement of statementsFor(from, to, count)) await statement.execute(connection)
+      for (const statement of statementsFor(from, to, { count, hasTags })) await statement.execute(connection)
       if (to % 1_000_000 < chunkSize) progress(`${to.toLocaleString('en')} of ${total.toLocaleString('en')} prepared`)
     }
-    for (const statement of statementsOnce) await statement.execute(connection)
+    for (const statement of statementsOnce(count)) await statement.execute(connection)
     await sql`RESET session_replication_role`.execute(connection)
   })
   progress('vacuuming')
   await settleDown(world)
 
-  const { rows } = await sql<{ emailId: string; subscriberId: string; audienceId: string; smallAudienceId: string }>`
-    SELECT bench_id('email', ${Math.floor(total / 2)}) AS "emailId", bench_id('aud', 0) AS "audienceId",
-      bench_id('aud', 1) AS "smallAudienceId",
-      (SELECT id FROM subscribers WHERE account_id = ${large.accountId} AND id > bench_id('sub', ${Math.floor(total / 2)})
-        ORDER BY id LIMIT 1) AS "subscriberId"
-  `.execute(db)
-  const found = rows[0]
-  if (found === undefined) throw new Error('there are no rows')
   const middle = new Date(firstMs + (until - firstMs) / 2)
   return {
-    ...found,
+    ...(await idsOf(db, large.accountId, Math.floor(total / 2))),
     key: large.key,
     webhookId,
-    campaignId: `cmp_${largeCampaign}`,
-    smallCampaignId: `cmp_${smallCampaign}`,
+    campaignId: largeCampaign,
+    smallCampaignId: smallCampaign,
     middle,
     middleCursor: firstIdAt('email', middle).slice('email_'.length),
+    requestAt: new Date(until - (logDays * 86_400_000) / 2),
+    weekAgo: new Date(until - 7 * 86_400_000),
   }
 }
 
-const largeCampaign = '01jqz4x7m8e5v9t2k6r3w0y1ab'
-const smallCampaign = '01jqz4x7m8e5v9t2k6r3w0y1ac'
-
-type Shape = {
-  firstMs: number
-  stepMs: number
-  large: { accountId: string }
-  small: readonly { accountId: string; webhookIds: readonly string[] }[]
-  webhookId: string
+/** Identifiers of rows, as the functions of the statements make them. */
+const namedIds = {
+  audienceId: sql`bench_id('aud', 0)`,
+  smallAudienceId: sql`bench_id('aud', 1)`,
+  domainId: sql`bench_id('dom', 0)`,
+  fewDomainId: sql`bench_id('dom', 1)`,
+  oldDomainId: sql`bench_id('dom', 2)`,
+  unusedDomainId: sql`bench_id('dom', 3)`,
+  keyId: sql`bench_id('key', 1)`,
+  fewKeyId: sql`bench_id('key', 2)`,
+  oldKeyId: sql`bench_id('key', 3)`,
+  unusedKeyId: sql`bench_id('key', 4)`,
+  segmentId: sql`bench_id('seg', 1)`,
+  fewSegmentId: sql`bench_id('seg', 2)`,
+  emptySegmentId: sql`bench_id('seg', 3)`,
+  statusSegmentId: sql`bench_id('seg', 4)`,
 }
 
-/**
- * Creates the functions that the statements use. `bench_id(prefix, i)` is the identifier of row `i`, and
- * `bench_rows(from, to)` are the rows with their account: every eleventh is one of a small account. `k` counts the rows
- * of the large account; it is null in others.
- */
-async function createFunctions(db: Db, { firstMs, stepMs, large, small, webhookId }: Shape): Promise<void> {
-  const accounts = [large.accountId, ...small.map(({ accountId }) => accountId)]
-  const webhooks = [webhookId, ...small.map(({ webhookIds }) => webhookIds[0] ?? '')]
-  await sql`
-    CREATE TABLE bench_accounts AS
-    SELECT (number - 1)::integer AS number, account_id COLLATE "C" AS account_id, webhook_id COLLATE "C" AS webhook_id
-    FROM unnest(${accounts}::text[], ${webhooks}::text[]) WITH ORDINALITY AS a (account_id, webhook_id, number)
+/** @param middle A row in the middle. The one after it is of the large account, and its event of the common type. */
+async function idsOf(db: Db, accountId: string, middle: number) {
+  const named = Object.entries(namedIds).map(([name, id]) => sql`${id} AS ${sql.id(name)}`)
+  const next = sql.lit(middle + 1)
+  type Ids = Record<keyof typeof namedIds | 'emailId' | 'eventId' | 'deliveryId' | 'requestId' | 'subscriberId', string>
+  const { rows } = await sql<Ids>`
+    SELECT ${sql.join(named)}, bench_id('email', ${next}) AS "emailId", bench_id('evt', ${next}) AS "eventId",
+      bench_id('dlv', ${next}) AS "deliveryId", bench_recent_id('req', ${next}) AS "requestId",
+      (SELECT id FROM subscribers WHERE account_id = ${accountId} AND id > bench_id('sub', ${next}) ORDER BY id LIMIT 1)
+        AS "subscriberId"
   `.execute(db)
-  await sql`CREATE UNIQUE INDEX ON bench_accounts (number)`.execute(db)
-  await sql
-    .raw(`
-    CREATE FUNCTION bench_ms(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-      SELECT (${firstMs} + i * ${stepMs}::float8)::bigint
-    $$;
-    CREATE FUNCTION bench_digit(ms bigint, shift integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-      SELECT substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> shift) & 31)::integer + 1, 1)
-    $$;
-    -- Ten characters of time, then the version of UUIDv7, then the number of the row: hexadecimal digits are base32 too.
-    CREATE FUNCTION bench_id(prefix text, i bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-      SELECT prefix || '_' || ${[45, 40, 35, 30, 25, 20, 15, 10, 5, 0].map((shift) => `bench_digit(bench_ms(i), ${shift})`).join(' || ')}
-        || 'e' || lpad(to_hex(i), 15, '0')
-    $$;
-    CREATE FUNCTION bench_at(i bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
-      SELECT to_timestamp(bench_ms(i) / 1000.0)
-    $$;
-    CREATE FUNCTION bench_rows(first bigint, behind bigint)
-    RETURNS TABLE (i bigint, k bigint, account_id text, webhook_id text, at timestamptz) LANGUAGE sql STABLE AS $$
-      SELECT i, CASE WHEN number = 0 THEN i - i / 11 END, account_id, webhook_id, bench_at(i)
-      FROM (
-        SELECT i, CASE WHEN i % 11 = 10 THEN 1 + (i / 11) % ${smallAccounts} ELSE 0 END::integer AS account
-        FROM generate_series(first, behind - 1) i
-      ) r JOIN bench_accounts a ON a.number = r.account
-    $$;
-  `)
-    .execute(db)
+  const found = rows[0]
+  if (found === undefined) throw new Error('there are no rows')
+  return found
+}
+
+async function isTable(db: Db, name: string): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`SELECT to_regclass(${name}) IS NOT NULL AS found`.execute(db)
+  return rows[0]?.found === true
 }
 
 /** The statements for the rows from `from` to before `to`. */
-function statementsFor(from: number, to: number, count: number): RawBuilder<unknown>[] {
+function statementsFor(
+  from: number,
+  to: number,
+  { count, hasTags }: { count: number; hasTags: boolean },
+): RawBuilder<unknown>[] {
   const rows = sql`bench_rows(${sql.lit(from)}, ${sql.lit(to)})`
   // The same people are written to again and again, and one address gets a twentieth of all.
   const address = sql.raw(`CASE WHEN k BETWEEN 40 AND 49 THEN 'rare@example.com' WHEN k % 20 = 0 THEN 'log@example.com'
     ELSE 'person-' || (i * 7919) % ${Math.max(1, Math.floor(count / peopleShare))} || '@mail-' || i % 50 || '.example' END`)
   const status = sql`CASE WHEN k < 10 THEN 'validated' WHEN k < 20 THEN 'canceled' WHEN k % 1000 < 20 THEN 'bounced'
-    WHEN k % 1000 < 25 THEN 'failed' WHEN k % 1000 < 30 THEN 'sent' WHEN k % 1000 = 30 THEN 'suppressed' ELSE 'delivered' END`
+    WHEN k % 1000 < 25 THEN 'failed' WHEN k % 1000 < 30 THEN 'sent' WHEN k % 1000 = 30 THEN 'suppressed'
+    WHEN k % 1000 = 32 AND k >= ${sql.lit(Math.floor(count * triedFrom))} THEN 'queued' ELSE 'delivered' END`
+  const mode = sql`CASE WHEN k < 10 THEN 'test' ELSE 'live' END`
+  const subject = sql`CASE WHEN k BETWEEN 40 AND 49 THEN 'Rare offer' ELSE 'Order ' || i END`
+  // No email with the tag "receipt" has the plan or is to the common address.
+  const tags = sql`CASE WHEN k BETWEEN 20 AND 29 THEN '{rare}' WHEN k IS NULL THEN '{rare,welcome}'
+    WHEN k % 10 < 9 THEN '{welcome}' WHEN k % 20 = 9 THEN '{receipt}' ELSE '{}' END::text[]`
+  const domain = sql`CASE WHEN k < 10 OR k IS NULL THEN NULL WHEN k BETWEEN 60 AND 69 THEN bench_id('dom', 2)
+    WHEN k % 100 = 50 THEN bench_id('dom', 1) ELSE bench_id('dom', 0) END`
   const type = sql`CASE WHEN k < 5 THEN 'domain.deleted' WHEN k % 50 = 0 THEN 'contact.created' ELSE 'email.delivered' END`
   return [
     sql`
-      INSERT INTO emails (id, account_id, mode, status, sender, subject, message_id, tags, metadata, campaign_id,
-        created_at, updated_at, completed_at)
-      SELECT bench_id('email', i), account_id, CASE WHEN k < 10 THEN 'test' ELSE 'live' END, ${status},
-        'Shop <hello@shop.example>', 'Order ' || i, '<' || i || '@shop.example>',
-        CASE WHEN k BETWEEN 20 AND 29 THEN '{rare}' WHEN k IS NULL THEN '{rare,welcome}' WHEN k % 10 < 9 THEN '{welcome}'
-          ELSE '{}' END::text[],
+      INSERT INTO emails (id, account_id, mode, status, domain_id, sender, subject, message_id, tags, metadata,
+        campaign_id, created_at, updated_at, completed_at)
+      SELECT bench_id('email', i), account_id, ${mode}, ${status}, ${domain}, 'Shop <hello@shop.example>', ${subject},
+        '<' || i || '@shop.example>', ${tags},
         CASE WHEN k BETWEEN 30 AND 39 THEN '{"customer":"rare"}' WHEN k % 10 = 0 THEN '{"plan":"free"}' ELSE '{}' END::jsonb,
-        CASE WHEN k BETWEEN 20 AND 29 THEN ${`cmp_${smallCampaign}`} WHEN k % 2 = 0 THEN ${`cmp_${largeCampaign}`} END,
-        at, at, at
+        ${campaignOfEmail}, at, at, CASE WHEN ${status} <> 'queued' THEN at END
       FROM ${rows}`,
+    sql`
+      INSERT INTO email_subjects (account_id, mode, subject_key, email_id)
+      SELECT account_id, ${mode}, lower(${subject}), bench_id('email', i) FROM ${rows}`,
+    ...(hasTags
+      ? [
+          sql`
+            INSERT INTO email_tags (account_id, mode, tag, email_id)
+            SELECT account_id, ${mode}, unnest(${tags}), bench_id('email', i) FROM ${rows}`,
+        ]
+      : []),
+    recipientsOf(rows),
     sql`
       INSERT INTO email_metadata (account_id, pair, email_id)
       SELECT account_id, CASE WHEN k BETWEEN 30 AND 39 THEN ${pairOf('customer', 'rare')} ELSE ${pairOf('plan', 'free')} END,
@@ -190,15 +222,15 @@ function statementsFor(from: number, to: number, count: number): RawBuilder<unkn
       INSERT INTO email_recipients (email_id, position, account_id, kind, address, address_key, domain, status,
         attempt_count, accepted_at)
       SELECT bench_id('email', i), 0, account_id, 'to', address, address, split_part(address, '@', 2),
-        CASE ${status} WHEN 'sent' THEN 'accepted' ELSE ${status} END, 1, at
+        CASE ${status} WHEN 'sent' THEN 'accepted' WHEN 'queued' THEN 'deferred' ELSE ${status} END, 1, at
       FROM (SELECT *, ${address} AS address FROM ${rows}) r`,
     sql`
       INSERT INTO email_timeline (email_id, position, at, type, reply, host)
       SELECT bench_id('email', i), 0, at, 'delivered', '250 2.0.0 OK', 'mx.mail.example' FROM ${rows}`,
     sql`
       INSERT INTO events (id, account_id, type, mode, body, created_at)
-      SELECT id, account_id, type, 'live', json_build_object('id', id, 'type', type, 'timestamp', at,
-        'data', json_build_object('emailId', bench_id('email', i), 'to', 'ada@example.org'))::text, at
+      SELECT id, account_id, type, 'live', '{"id":"' || id || '","type":"' || type || '","timestamp":' || to_json(at)
+        || ',"data":{"emailId":"' || bench_id('email', i) || '","to":"ada@example.org"}}', at
       FROM (SELECT *, bench_id('evt', i) AS id, ${type} AS type FROM ${rows}) e`,
     sql`
       INSERT INTO event_positions (account_id, mode, type, position, event_id, reached)
@@ -214,9 +246,11 @@ function statementsFor(from: number, to: number, count: number): RawBuilder<unkn
       INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status)
       SELECT bench_id('dlv', i), 1, at, 12, 200 FROM ${rows}`,
     sql`
-      INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, status, created_at, updated_at)
-      SELECT bench_id('sub', i), account_id, email, email, 'Ada ' || i % 1000, 'Lovelace',
-        CASE WHEN k < 1000 OR k % 1000 = 0 THEN 'unsubscribed' ELSE 'active' END, at, at
+      INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, status, properties,
+        created_at, updated_at)
+      SELECT bench_id('sub', i), account_id, email, email, 'Ada ' || i / ${sql.lit(peopleShare)} % 1000, 'Lovelace',
+        CASE WHEN k < 1000 OR k % 1000 = 0 THEN 'unsubscribed' ELSE 'active' END,
+        CASE WHEN k IS NOT NULL THEN '{"plan":"free"}' ELSE '{}' END::jsonb, at, at
       FROM (SELECT *, 'person-' || i || '@mail-' || i % 50 || '.example' AS email FROM ${rows}
         WHERE i % ${sql.lit(peopleShare)} = 0) p`,
     sql`
@@ -236,11 +270,25 @@ function statementsFor(from: number, to: number, count: number): RawBuilder<unkn
       INSERT INTO audit_log (account_id, id, created_at, action, actor_type, actor_name, target_type, target_id)
       SELECT account_id, bench_id('audit', i), at, 'webhook.updated', 'command_line', 'command line', 'webhook', webhook_id
       FROM ${rows} WHERE i % ${sql.lit(peopleShare)} = 0`,
+    sql`
+      INSERT INTO request_logs (account_id, mode, id, key_id, key_name, method, route, path, status, duration_ms,
+        error_code, ip_address, request_body, error_details)
+      SELECT account_id, 'live', bench_recent_id('req', i), bench_id('key', key), 'Key ' || key, 'POST', '/v1/emails',
+        '/v1/emails', status, 12.3,
+        CASE status WHEN 409 THEN 'conflict' WHEN 422 THEN 'rule_violation' WHEN 500 THEN 'internal_error' END,
+        '203.0.113.7', CASE WHEN status <> 202 THEN '{"subject":"[text, 9 characters]"}' END,
+        CASE status WHEN 422 THEN '[{"path":"body.to[0]","message":null}]' END
+      FROM (
+        SELECT *, CASE WHEN k BETWEEN 10 AND 19 THEN 3 WHEN k % 100 = 50 THEN 2 ELSE 1 END AS key,
+          CASE WHEN k < 10 THEN 409 WHEN k % 1000 < 5 THEN 422 WHEN k % 1000 = 5 THEN 500 WHEN k % 1000 = 6 THEN 0
+            ELSE 202 END AS status
+        FROM ${rows}
+      ) r`,
   ]
 }
 
 /** The statements for what is few. */
-const statementsOnce: readonly RawBuilder<unknown>[] = [
+const statementsOnce = (count: number): RawBuilder<unknown>[] => [
   sql`
     INSERT INTO audiences (id, account_id, name)
     SELECT bench_id('aud', list), account_id, 'Readers' FROM bench_accounts, generate_series(0, 99) list WHERE number = 0`,
@@ -254,6 +302,25 @@ const statementsOnce: readonly RawBuilder<unknown>[] = [
     INSERT INTO api_keys (id, account_id, mode, name, permissions, secret_hash, last_four)
     SELECT bench_id('key', i), account_id, 'live', 'Key ' || i, '{read_access}', sha256(i::text::bytea), 'abcd'
     FROM bench_accounts, generate_series(1, 99) i WHERE number = 0`,
+  sql`
+    INSERT INTO domains (id, account_id, name, return_path, status, rsa_selector, rsa_public_key, rsa_private_key,
+      ed25519_selector, ed25519_public_key, ed25519_private_key, verified_at)
+    SELECT bench_id('dom', i), account_id, 'shop-' || i || '.example', 'send.shop-' || i || '.example', 'verified',
+      'rsa', 'key', '', 'ed', 'key', '', bench_at(0)
+    FROM bench_accounts, generate_series(0, ${sql.lit(domainCount - 1)}) i WHERE number = 0`,
+  sql`
+    INSERT INTO webhook_recoveries (account_id, id, webhook_id, status, since, found, found_all, done, created_at,
+      completed_at)
+    SELECT account_id, bench_id('rec', i), webhook_id, 'completed', bench_at(0), 10, true, 10, bench_at(i), bench_at(i)
+    FROM bench_accounts, generate_series(0, ${sql.lit(count - 1)}, ${sql.lit(rareShare)}) i WHERE number = 0`,
+  sql`
+    INSERT INTO imports (account_id, id, mode, audience_id, status, conflict, contact_status, emits_events, delimiter,
+      encoding, columns, bytes, position, rows_read, rows_created, created_at, started_at, ended_at, worked_at)
+    SELECT account_id, bench_id('imp', i), 'live', bench_id('aud', 0), 'completed', 'update', 'active', false, 'comma',
+      'utf-8', '[{"column":"email","field":"email"}]', 100, 100, 5, 5, bench_at(i), bench_at(i), bench_at(i), bench_at(i)
+    FROM bench_accounts, generate_series(0, ${sql.lit(count - 1)}, ${sql.lit(rareShare)}) i WHERE number = 0`,
+  ...campaignsAndSegments(count),
+  ...statisticsRows(),
   sql`
     UPDATE webhooks SET metadata = '{"customer":"rare"}' WHERE id IN (
       SELECT w.id FROM webhooks w JOIN bench_accounts a ON a.account_id = w.account_id WHERE a.number = 0
