@@ -54,8 +54,7 @@ const ofEmails: Requests = {
   'emails by search, none': () => '/v1/emails?search=nothing',
   'emails by search, an id': ({ emailId }) => `/v1/emails?search=${emailId}`,
   'emails by search, the beginning of ids': ({ emailId }) => `/v1/emails?search=${emailId.slice(0, -21)}`,
-  'emails by search, a Message-ID': ({ emailId }) =>
-    `/v1/emails?search=${emailId.slice('email_'.length)}@shop.example`,
+  'emails by search, a Message-ID': ({ emailId }) => `/v1/emails?search=${emailId.slice('email_'.length)}@shop.example`,
   'emails by search and status': () => '/v1/emails?search=Order&status=canceled',
   'emails by search until': ({ middle }) => `/v1/emails?search=Order&until=${middle.toISOString()}`,
   'emails by tag and status': () => '/v1/emails?tag=welcome&status=canceled',
@@ -105,8 +104,7 @@ const ofWebhooks: Requests = {
   'deliveries by type and status': ({ webhookId }) =>
     `/v1/webhooks/${webhookId}/deliveries?eventType=domain.deleted&status=failed`,
   'one delivery': ({ webhookId, deliveryId }) => `/v1/webhooks/${webhookId}/deliveries/${deliveryId}!`,
-  'the event of a delivery': ({ webhookId, deliveryId }) =>
-    `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/event!`,
+  'the event of a delivery': ({ webhookId, deliveryId }) => `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/event!`,
   recoveries: ({ webhookId }) => `/v1/webhooks/${webhookId}/recoveries`,
 }
 
