@@ -70,6 +70,8 @@ const pairOf = (name: string, value: string) =>
 
 /** Rows of one statement. */
 const chunkSize = 100_000
+/** Connections that write at once. */
+const writers = 2
 /** Of ten emails: one person, one suppression. */
 const peopleShare = 10
 /** Most webhooks of an account by default, and a usual number of keys. */
@@ -102,19 +104,19 @@ export async function writeListedRows(
   const total = Math.floor((count * 11) / 10)
   const stepMs = (until - firstMs) / total
   const { db } = world
-  await db.connection().execute(async (connection) => {
-    // Without triggers and foreign keys.
-    await sql`SET session_replication_role = replica`.execute(connection)
-    await createFunctions(connection, { firstMs, stepMs, total, large, small, webhookId })
-    const hasTags = await isTable(connection, 'email_tags')
-    for (let from = 0; from < total; from += chunkSize) {
+  await createFunctions(db, { firstMs, stepMs, total, large, small, webhookId })
+  const chunks = Array.from({ length: Math.ceil(total / chunkSize) }, (_, index) => index * chunkSize).values()
+  const writeChunks = withoutTriggers(db, async (connection) => {
+    for (const from of chunks) {
       const to = Math.min(from + chunkSize, total)
-      for (const statement of statementsFor(from, to, { count, hasTags })) await statement.execute(connection)
+      for (const statement of statementsFor(from, to, count)) await statement.execute(connection)
       if (to % 1_000_000 < chunkSize) progress(`${to.toLocaleString('en')} of ${total.toLocaleString('en')} prepared`)
     }
-    for (const statement of statementsOnce(count)) await statement.execute(connection)
-    await sql`RESET session_replication_role`.execute(connection)
   })
+  await Promise.all(Array.from({ length: writers }, writeChunks))
+  await withoutTriggers(db, async (connection) => {
+    for (const statement of statementsOnce(count)) await statement.execute(connection)
+  })()
   progress('vacuuming')
   await settleDown(world)
 
@@ -130,6 +132,16 @@ export async function writeListedRows(
     requestAt: new Date(until - (logDays * 86_400_000) / 2),
     weekAgo: new Date(until - 7 * 86_400_000),
   }
+}
+
+/** Returns a function that runs `work` on one connection, without triggers and foreign keys. */
+function withoutTriggers(db: Db, work: (connection: Db) => Promise<void>): () => Promise<void> {
+  return () =>
+    db.connection().execute(async (connection) => {
+      await sql`SET session_replication_role = replica`.execute(connection)
+      await work(connection)
+      await sql`RESET session_replication_role`.execute(connection)
+    })
 }
 
 /** Identifiers of rows, as the functions of the statements make them. */
@@ -166,17 +178,8 @@ async function idsOf(db: Db, accountId: string, middle: number) {
   return found
 }
 
-async function isTable(db: Db, name: string): Promise<boolean> {
-  const { rows } = await sql<{ found: boolean }>`SELECT to_regclass(${name}) IS NOT NULL AS found`.execute(db)
-  return rows[0]?.found === true
-}
-
 /** The statements for the rows from `from` to before `to`. */
-function statementsFor(
-  from: number,
-  to: number,
-  { count, hasTags }: { count: number; hasTags: boolean },
-): RawBuilder<unknown>[] {
+function statementsFor(from: number, to: number, count: number): RawBuilder<unknown>[] {
   const rows = sql`bench_rows(${sql.lit(from)}, ${sql.lit(to)})`
   // The same people are written to again and again, and one address gets a twentieth of all.
   const address = sql.raw(`CASE WHEN k BETWEEN 40 AND 49 THEN 'rare@example.com' WHEN k % 20 = 0 THEN 'log@example.com'
@@ -204,13 +207,9 @@ function statementsFor(
     sql`
       INSERT INTO email_subjects (account_id, mode, subject_key, email_id)
       SELECT account_id, ${mode}, lower(${subject}), bench_id('email', i) FROM ${rows}`,
-    ...(hasTags
-      ? [
-          sql`
-            INSERT INTO email_tags (account_id, mode, tag, email_id)
-            SELECT account_id, ${mode}, unnest(${tags}), bench_id('email', i) FROM ${rows}`,
-        ]
-      : []),
+    sql`
+      INSERT INTO email_tags (account_id, mode, tag, email_id)
+      SELECT account_id, ${mode}, unnest(${tags}), bench_id('email', i) FROM ${rows}`,
     recipientsOf(rows),
     sql`
       INSERT INTO email_metadata (account_id, pair, email_id)
