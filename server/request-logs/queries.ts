@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import { plainArray, textArrays } from '../database/arrays.ts'
 import type { Db, Handle } from '../database/connection.ts'
@@ -87,24 +87,37 @@ export type LogPage = {
 /** Returns rows of a scope, newest first. For each status, reads at most `limit` rows of an index of failures. */
 export async function selectLogs(handle: Handle, scope: Scope, page: LogPage): Promise<ListedRow[]> {
   const { keyId, statuses, below, firstId, limit } = page
-  const ofScope = sql`l.account_id = ${scope.accountId} AND l.mode = ${scope.mode}
-    AND l.id < ${below} AND l.id >= ${firstId}`
-  const ofKey = keyId === null ? sql`` : sql`AND l.key_id = ${keyId}`
-  const { rows } =
-    statuses === null
-      ? await sql<ListedRow>`
-          SELECT ${listed} FROM request_logs l WHERE ${ofScope} ${ofKey} ORDER BY l.id DESC LIMIT ${limit}
-        `.execute(handle)
-      : await sql<ListedRow>`
-          SELECT found.* FROM unnest(${statuses}::smallint[]) AS wanted (status)
-          CROSS JOIN LATERAL (
-            SELECT ${listed} FROM request_logs l WHERE ${ofScope} ${ofKey} AND l.status = wanted.status
-              AND (l.status < 200 OR l.status > 299)
-            ORDER BY l.id DESC LIMIT ${limit}
-          ) found
-          ORDER BY found.id DESC LIMIT ${limit}
-        `.execute(handle)
+  const ofKey: Part[] = keyId === null ? [] : [['key_id', sql`${keyId}`]]
+  const newest = (parts: Part[], and = sql``) => {
+    const columns = sql.join([...parts, ['id'] as const].map(([column]) => sql.ref(`l.${column}`)))
+    const values = sql.join(parts.map(([, value]) => value))
+    // Row comparisons, so that only the index of these columns has the order, whatever the statistics say.
+    return sql<ListedRow>`
+      SELECT ${listed} FROM request_logs l
+      WHERE (${columns}) < (${values}, ${below}) AND (${columns}) >= (${values}, ${firstId}) ${and}
+      ORDER BY ${descending(parts)} LIMIT ${limit}`
+  }
+  const ofScope: Part[] = [
+    ['account_id', sql`${scope.accountId}`],
+    ['mode', sql`${scope.mode}`],
+  ]
+  if (statuses === null) return (await newest([...ofScope, ...ofKey]).execute(handle)).rows
+  const failed = newest(
+    [...ofScope, ...ofKey, ['status', sql`wanted.status`]],
+    sql`AND (l.status < 200 OR l.status > 299)`,
+  )
+  const { rows } = await sql<ListedRow>`
+    SELECT found.* FROM unnest(${statuses}::smallint[]) AS wanted (status) CROSS JOIN LATERAL (${failed}) found
+    ORDER BY found.id DESC LIMIT ${limit}
+  `.execute(handle)
   return rows
+}
+
+/** A column of an index, and the value that rows must have in it. */
+type Part = readonly [column: string, value: RawBuilder<unknown>]
+
+function descending(parts: readonly Part[]): RawBuilder<unknown> {
+  return sql.join([...parts.map(([column]) => column), 'id'].map((column) => sql`${sql.ref(`l.${column}`)} DESC`))
 }
 
 export async function findLog(handle: Handle, { accountId, mode }: Scope, id: string): Promise<LogRow | undefined> {
