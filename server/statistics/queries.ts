@@ -20,7 +20,8 @@ export type SeriesQuery = TimeRange & {
 
 const names = sql.raw(figures.join(', '))
 const sums = sql.raw(figures.map((figure) => `coalesce(sum(${figure}), 0)::float8 AS ${figure}`).join(', '))
-const busiest = sql.raw('coalesce(sum(sent), 0) + coalesce(sum(rejected), 0) + coalesce(sum(attempts), 0)')
+/** How much was done: it decides which key is busier. */
+const amount = sql`coalesce(sent, 0) + coalesce(rejected, 0) + coalesce(attempts, 0)`
 
 /** Matches the deltas `d` of a kind and key. */
 function isAbout(kind: StatisticKind, key: string): RawBuilder<boolean> {
@@ -64,7 +65,8 @@ export type RankingQuery = TimeRange & { scope: Scope; kind: 'domain' | 'tag' | 
 
 /**
  * Returns the figures of the busiest domains, tags or webhooks of some days. Reads the rows of all of them in that time,
- * by the index `statistics_days_by_kind`: at most `maxKeysPerDay` for each day.
+ * by the index `statistics_days_by_kind`: at most `maxKeysPerDay` for each day. Adds up all figures of the busiest alone:
+ * the sums of the others take several times as long.
  */
 export async function selectRanking(handle: Handle, query: RankingQuery): Promise<(Figures & { key: string })[]> {
   const { scope, kind, since, until, limit } = query
@@ -72,16 +74,30 @@ export async function selectRanking(handle: Handle, query: RankingQuery): Promis
     handle,
     { name: 'statistics_ranking' },
     sql<Figures & { key: string }>`
+      WITH busiest AS MATERIALIZED (
+        SELECT key, sum(amount) AS amount FROM (
+          SELECT key, ${amount} AS amount FROM statistics_days
+          WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind}
+            AND day >= ${since} AND day < ${until}
+          UNION ALL
+          SELECT key, ${amount} FROM statistics_deltas
+          WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind} AND key <> ''
+            AND hour >= ${since} AND hour < ${until}
+        ) counted
+        GROUP BY key ORDER BY amount DESC, key LIMIT ${limit}
+      )
       SELECT key, ${sums} FROM (
-        SELECT key, ${names} FROM statistics_days
-        WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind}
-          AND day >= ${since} AND day < ${until}
+        SELECT b.key, amount, ${names} FROM busiest b CROSS JOIN LATERAL (
+          SELECT ${names} FROM statistics_days
+          WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind} AND key = b.key
+            AND day >= ${since} AND day < ${until}
+        ) d
         UNION ALL
-        SELECT key, ${names} FROM statistics_deltas
-        WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind} AND key <> ''
+        SELECT key, amount, ${names} FROM statistics_deltas JOIN busiest USING (key)
+        WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind}
           AND hour >= ${since} AND hour < ${until}
       ) counted
-      GROUP BY key ORDER BY ${busiest} DESC, key LIMIT ${limit}
+      GROUP BY key ORDER BY min(amount) DESC, key
     `,
   )
 }
