@@ -48,7 +48,7 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   deleteExpiredOfHttp: () => Promise<unknown>
   /** Deletes contacts that never confirmed. Returns how many. */
   deleteUnconfirmed: (means: { outbox: Outbox }) => Promise<number>
-  /** Adds the subjects of older emails to what is searched. Returns the number of emails. */
+  /** Adds older emails to what lists find emails by. Returns the number of emails. */
   indexOlderEmails: () => Promise<number>
 }
 
@@ -110,7 +110,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   await queue.onSchedule('email-subjects', everyMinute, async () => {
     const emails = await options.indexOlderEmails()
-    if (emails > 0) logger.info({ emails }, 'older emails can be found by tag and subject')
+    if (emails > 0) logger.info({ emails }, 'added older emails to the lists by tag and subject')
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())

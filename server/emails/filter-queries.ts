@@ -1,15 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Handle } from '../database/connection.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
 import type { EmailStatus } from '../database/tables/emails.ts'
 import type { Scope } from '../shared/scope.ts'
-import type { Candidates, IdRange } from './search-queries.ts'
+import { type Candidates, type IdRange, readInOrder } from './search-queries.ts'
 
 /*
  * The emails that a list with filters looks at, newest first and in bounded time, however many emails an account has.
  *
  * Each filter here has an index with the emails of an account in the order of the list. The newest emails of each filter
- * are read. Those of one filter are looked at: of the one whose newest emails reach furthest back, since it has the
- * fewest. So a rare value is found at once, whatever the other filters are.
+ * are read. Those of one filter are looked at: of the one whose newest emails reach furthest back. So a rare value is
+ * found at once, whatever the other filters with an index are.
  */
 
 /** The filters of a list that have an index. */
@@ -88,7 +88,7 @@ export async function selectOfRarest(
 ): Promise<Candidates> {
   const sources = sourcesOf(scope, filters, { range, limit })
   const looked = sources.map((source, index) => sql`SELECT ${sql.lit(index)} AS source, id FROM (${source}) s`)
-  const { rows } = await sql<{ id: string | null; looked_to: string | null }>`
+  const statement = sql<{ id: string | null; looked_to: string | null }>`
     WITH looked AS MATERIALIZED (${sql.join(looked, sql` UNION ALL `)}),
     rarest AS (
       SELECT s.source, CASE WHEN count(id) >= ${sql.lit(limit)} THEN min(id) END AS looked_to
@@ -96,6 +96,10 @@ export async function selectOfRarest(
       GROUP BY s.source ORDER BY looked_to NULLS FIRST, count(id) LIMIT 1
     )
     SELECT id, looked_to FROM rarest LEFT JOIN looked USING (source)
-  `.execute(handle)
+  `
+  const { rows } = await inTransaction(handle, async (trx) => {
+    await readInOrder(trx, {})
+    return statement.execute(trx)
+  })
   return { ids: rows.flatMap(({ id }) => id ?? []), lookedTo: rows[0]?.looked_to ?? null }
 }

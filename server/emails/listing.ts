@@ -11,9 +11,9 @@ import type { Scope } from '../shared/scope.ts'
 import { type IndexedFilters, isFew, selectOfRarest } from './filter-queries.ts'
 import { pairsOf } from './metadata.ts'
 import { hasAllTags } from './older-emails.ts'
-import { selectEmails, selectRecipients } from './queries.ts'
-import { type Candidates, type IdRange, lookedThrough, selectFitting, selectNewest } from './search-queries.ts'
-import { readSearch } from './search-text.ts'
+import { type EmailRow, selectEmails, selectRecipients } from './queries.ts'
+import { type IdRange, lookedThrough, selectFitting, selectNewest } from './search-queries.ts'
+import { readSearch, type Search } from './search-text.ts'
 import { toEmail } from './to-response.ts'
 
 /**
@@ -23,18 +23,12 @@ import { toEmail } from './to-response.ts'
  * Throws `rule_violation` for a search without a visible character.
  */
 export async function listEmails(handle: Handle, scope: Scope, query: EmailListQuery): Promise<Page<Email>> {
-  const { recipient, limit, mode = scope.mode } = query
+  const { limit, mode = scope.mode } = query
   const before = decodeCursor('email', query.cursor)
-  const recipientKey = recipient === undefined ? undefined : addressKey(readAddress(recipient, 'query.recipient'))
+  const terms = readTerms(query)
   if (mode !== scope.mode) return { data: [], nextCursor: null }
-  const looked = await lookAt(handle, scope, { query, recipientKey, range: rangeOf(query, before) })
-  const rows = await selectEmails(handle, scope, {
-    query,
-    recipientKey,
-    before,
-    among: looked?.ids,
-    limit: limit + 1,
-  })
+
+  const { rows, lookedTo } = await selectPage(handle, scope, { query, terms, before })
   const recipients = await selectRecipients(
     handle,
     rows.map(({ id }) => id),
@@ -45,26 +39,41 @@ export async function listEmails(handle: Handle, scope: Scope, query: EmailListQ
     idOf: (row) => row.id,
     toItem: (row) => toEmail(row, byEmail.get(row.id) ?? []),
   })
-  if (page.nextCursor !== null || looked === null || looked.lookedTo === null) return page
-  return { ...page, nextCursor: encodeCursor(looked.lookedTo) }
+  if (page.nextCursor !== null || lookedTo === null) return page
+  return { ...page, nextCursor: encodeCursor(lookedTo) }
 }
 
-type Looking = { query: EmailListQuery; recipientKey: string | undefined; range: IdRange }
+/** The texts of a query, as they are looked for. */
+type Terms = { recipientKey: string | undefined; search: Search | undefined }
 
-/** Returns the emails that may be on the page. Null: all of the range. */
-async function lookAt(
+function readTerms({ recipient, search }: EmailListQuery): Terms {
+  const recipientKey = recipient === undefined ? undefined : addressKey(readAddress(recipient, 'query.recipient'))
+  if (search === undefined) return { recipientKey, search }
+  const read = readSearch(search)
+  if (read === null) throw brokenRule('query.search', 'must have a character that can be seen')
+  return { recipientKey, search: read }
+}
+
+type Looking = { query: EmailListQuery; terms: Terms; before: string | undefined }
+
+/** Returns one email more than the page has, if there are more, and the last email that was looked at. */
+async function selectPage(
   handle: Handle,
   scope: Scope,
-  { query, recipientKey, range }: Looking,
-): Promise<Candidates | null> {
-  if (query.search !== undefined) {
-    const search = readSearch(query.search)
-    if (search === null) throw brokenRule('query.search', 'must have a character that can be seen')
-    return selectFitting(handle, scope, { search, range })
+  { query, terms, before }: Looking,
+): Promise<{ rows: EmailRow[]; lookedTo: string | null }> {
+  const limit = query.limit + 1
+  const select = (among?: readonly string[]) =>
+    selectEmails(handle, scope, { query, recipientKey: terms.recipientKey, before, among, limit })
+  const range = rangeOf(query, before)
+  if (terms.search !== undefined) {
+    const { ids, lookedTo } = await selectFitting(handle, scope, { search: terms.search, range })
+    return { rows: await select(ids), lookedTo }
   }
-  const { tag, campaign, status, domain, until, metadata = {}, limit } = query
+
+  const { tag, campaign, status, domain, metadata = {} } = query
   const filters: IndexedFilters = {
-    recipientKey,
+    recipientKey: terms.recipientKey,
     pairs: pairsOf(metadata),
     tag: tag !== undefined && (await hasAllTags(handle)) ? tag : undefined,
     campaign,
@@ -74,10 +83,20 @@ async function lookAt(
   const count = Object.values(filters)
     .filter((filter) => filter !== undefined)
     .flat().length
-  if (count === 0) return hasOthers ? selectNewest(handle, scope, range) : null
-  // Nearly all emails of the one filter fit: those of the other mode do not. With `until`, the first hour may not.
-  const isOnly = count === 1 && !hasOthers && until === undefined
-  return selectOfRarest(handle, scope, filters, { range, limit: isOnly ? 2 * (limit + 1) : lookedThrough })
+  if (count === 0 && !hasOthers) return { rows: await select(), lookedTo: null }
+  // Nearly always, the newest emails of one filter fit. Those of the other mode do not, nor those of the first hour
+  // with `until`.
+  const looks = count === 1 && !hasOthers ? [2 * limit, lookedThrough] : [lookedThrough]
+  let page: { rows: EmailRow[]; lookedTo: string | null } = { rows: [], lookedTo: null }
+  for (const look of looks) {
+    const { ids, lookedTo } =
+      count === 0
+        ? await selectNewest(handle, scope, range, look)
+        : await selectOfRarest(handle, scope, filters, { range, limit: look })
+    page = { rows: await select(ids), lookedTo }
+    if (page.rows.length === limit || lookedTo === null) break
+  }
+  return page
 }
 
 /** The ids of the emails that a page can have. */

@@ -10,33 +10,33 @@ import { subjectKey } from '../message/subject-key.ts'
 type Part = {
   /** The name of the row of `settings`. */
   marker: 'email_subjects_below' | 'email_tags_below'
+  /** Emails that one statement adds. */
+  chunkSize: number
   add(db: Db, emails: readonly OlderEmail[]): Promise<void>
 }
 
 type OlderEmail = { id: string; account_id: string; mode: string; subject: string; tags: string[] }
 
 const parts: readonly Part[] = [
-  { marker: 'email_tags_below', add: addTags },
-  { marker: 'email_subjects_below', add: addSubjects },
+  { marker: 'email_subjects_below', chunkSize: 2_000, add: addSubjects },
+  // Emails with tags are locked meanwhile, also those that are being sent.
+  { marker: 'email_tags_below', chunkSize: 500, add: addTags },
 ]
 
-/** Emails that one statement adds. */
-const chunkSize = 2_000
-/** Statements of one call, which takes about a minute. */
-const chunksAtOnce = 100
+/** Emails that one call adds to each table: about a minute. */
+const emailsAtOnce = 100_000
 
 /**
- * Adds older emails, up to 200,000 in one call: their tags, then their subjects. Returns the number of emails; 0 when
- * all are there. Two calls at once add each once.
+ * Adds older emails, up to 100,000 in one call to each table. Returns the number of emails; 0 when all are there. Two
+ * calls at once add each once.
  */
 export async function indexOlderEmails(db: Db): Promise<number> {
   let added = 0
-  let left = chunksAtOnce
   for (const part of parts) {
-    for (let isDone = false; !isDone && left > 0; left--) {
+    for (let left = emailsAtOnce; left > 0; left -= part.chunkSize) {
       const count = await addChunk(db, part)
       added += count
-      isDone = count < chunkSize
+      if (count < part.chunkSize) break
     }
   }
   return added
@@ -52,7 +52,7 @@ async function markerOf(handle: Handle, marker: Part['marker']): Promise<string 
   return row?.value
 }
 
-async function addChunk(db: Db, { marker, add }: Part): Promise<number> {
+async function addChunk(db: Db, { marker, chunkSize, add }: Part): Promise<number> {
   const below = await markerOf(db, marker)
   if (below === undefined) return 0
   const { rows } = await sql<OlderEmail>`
@@ -83,10 +83,12 @@ async function addSubjects(db: Db, emails: readonly OlderEmail[]): Promise<void>
 async function addTags(db: Db, emails: readonly OlderEmail[]): Promise<void> {
   await sql`
     INSERT INTO email_tags (account_id, mode, tag, email_id)
-    SELECT account_id, mode, tag, id FROM emails, unnest(tags) AS t (tag)
-    WHERE id = ANY(${emails.flatMap(({ id, tags }) => (tags.length > 0 ? [id] : []))}::text[])
-    -- An email that is deleted meanwhile leaves no row: it is locked, or not found.
-    FOR KEY SHARE OF emails
+    SELECT account_id, mode, tag, id FROM (
+      SELECT account_id, mode, id, tags FROM emails
+      WHERE id = ANY(${emails.flatMap(({ id, tags }) => (tags.length > 0 ? [id] : []))}::text[])
+      -- An email that is deleted meanwhile leaves no row: it is locked, or not found. In the order in which all lock.
+      ORDER BY id FOR KEY SHARE
+    ) e, unnest(tags) AS t (tag)
     ON CONFLICT DO NOTHING
   `.execute(db)
 }

@@ -39,7 +39,11 @@ export async function selectEmails(
 ) {
   const { status, tag, campaign, domain, since, until, metadata = {} } = query
   let emails = emailsOf(handle, scope)
-  if (among !== undefined) emails = emails.where('id', '=', sql<string>`ANY(${among}::text[])`)
+  if (among !== undefined) {
+    const lowest = among.reduce((least, id) => (id < least ? id : least), '~')
+    // The second condition bounds a walk along the list, if the planner takes one.
+    emails = emails.where('id', '=', sql<string>`ANY(${among}::text[])`).where('id', '>=', lowest)
+  }
   if (domain !== undefined) emails = emails.where('domain_id', '=', domain)
   if (before !== undefined) emails = emails.where('id', '<', before)
   if (status !== undefined) emails = emails.where('status', '=', status)

@@ -35,7 +35,7 @@ type KeyRow = { email_id: string | null; too_many: boolean }
 const noTexts: TextRange = { from: '', below: '' }
 
 /** For a transaction: indexes are read in their order, whatever the statistics say, and not sorted as a whole. */
-const readInOrder = prepare<Record<string, never>>({ name: 'search_in_order', sendsWithNext: true })`
+export const readInOrder = prepare<Record<string, never>>({ name: 'search_in_order', sendsWithNext: true })`
   SELECT set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)
 `
 

@@ -213,6 +213,7 @@ test('the page of limits has the limits of the code', () => {
     'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,
     'streams of events': `${maxStreamsPerAccount} of an account and ${maxStreams} in all, in each process; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`; a reader that takes nothing for ${(2 * heartbeatMs) / 1000} seconds is cut off`,
     '`search` of emails': `${written(emailLimits.searchCharacters)} characters, of which ${subjectKeyLength} of a subject are compared; a page looks at ${candidates} emails that fit, or, where more than ${maxSearchedKeys} different addresses or subjects begin so, at the newest ${written(lookedThrough)} of the account`,
+    'filters of emails': `a page looks at twice the emails that it shows, and if these are not enough or with several filters, at the newest ${written(lookedThrough)} of one filter or of the account`,
     '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
     'conversation with a mail server': `${conversationTimeoutMs(0) / 60_000} minutes and a second for each ${1_000_000 / megabyteMs} kB, until it has the message; then ${finalTimeoutMs / 60_000} minutes for its answer`,
     'entries on a page': String(pageSize.max),

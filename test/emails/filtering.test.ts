@@ -10,13 +10,17 @@ import { rowsRead } from '../support/rows-read.ts'
 import { createEmailWorld, type EmailWorld } from '../support/worlds/emails.ts'
 
 /*
- * Lists with filters among many emails. Of each kind of filter there is a value that half of the emails have, and one
- * that only the oldest have. All emails of another account have the rare values.
+ * Lists with filters among many emails. Of each kind of filter there is a value that half of the emails have, one that
+ * only the oldest have, and one that many newer emails of the other mode have too. All emails of another account have the
+ * rare values.
  */
 
 const many = 10_000
 const oldest = 30
+/** Those of them that have what newer ones of the other mode have, too. */
+const shared = 5
 const campaign = exampleId('campaign')
+const oddTag = '{"a\\b"}, \'%_'
 
 type Email = {
   id: string
@@ -38,9 +42,19 @@ function emailAt(index: number): Omit<Email, 'id'> {
     return {
       mode,
       status: 'canceled',
-      recipient: 'rare@example.org',
-      tags: ['rare', 'common'],
-      metadata: { plan: 'free', customer: 'rare' },
+      recipient: index < shared ? 'shared@example.org' : 'rare@example.org',
+      tags: index < shared ? [oddTag, oddTag] : ['rare', 'common'],
+      metadata: { plan: 'free', customer: index < shared ? 'shared' : 'rare' },
+      campaign: null,
+    }
+  }
+  if (mode === 'test') {
+    return {
+      mode,
+      status: 'canceled',
+      recipient: 'shared@example.org',
+      tags: [oddTag],
+      metadata: { customer: 'shared' },
       campaign: null,
     }
   }
@@ -90,7 +104,8 @@ async function listed(query: Partial<EmailListQuery>): Promise<string[]> {
   return ids
 }
 
-function fitting({ status, recipient, tag, metadata = {}, campaign: of, until }: Partial<EmailListQuery>): string[] {
+function fitting(query: Partial<EmailListQuery>): string[] {
+  const { status, recipient, tag, metadata = {}, campaign: of, since, until, search } = query
   const fits = (email: Email) =>
     email.mode === 'live' &&
     (status === undefined || email.status === status) &&
@@ -98,6 +113,8 @@ function fitting({ status, recipient, tag, metadata = {}, campaign: of, until }:
     (tag === undefined || email.tags.includes(tag)) &&
     Object.entries(metadata).every(([name, value]) => email.metadata[name] === value) &&
     (of === undefined || email.campaign === of) &&
+    (search === undefined || email.recipient.startsWith(search)) &&
+    (since === undefined || since < '2020') &&
     (until === undefined || until > '2100')
   return all
     .filter(fits)
@@ -109,9 +126,12 @@ const queries: readonly Partial<EmailListQuery>[] = [
   { tag: 'common' },
   { tag: 'rare' },
   { tag: 'none' },
+  { tag: oddTag },
   { recipient: 'common@example.org' },
   { recipient: 'rare@example.org' },
   { recipient: 'none@example.org' },
+  { recipient: 'shared@example.org' },
+  { metadata: { customer: 'shared' } },
   { metadata: { plan: 'free' } },
   { metadata: { customer: 'rare' } },
   { metadata: { plan: 'free', customer: 'rare' } },
@@ -130,6 +150,11 @@ const queries: readonly Partial<EmailListQuery>[] = [
   { recipient: 'common@example.org', tag: 'rare' },
   { recipient: 'common@example.org', tag: 'common', status: 'delivered', metadata: { plan: 'free' } },
   { campaign, status: 'bounced', recipient: 'common@example.org' },
+  { tag: 'rare', since: '2000-01-01T00:00:00Z' },
+  { tag: 'rare', since: '2100-01-01T00:00:00Z' },
+  { tag: 'rare', search: 'rare@' },
+  { tag: 'common', search: 'rare@' },
+  { tag: 'none', search: 'rare@' },
 ]
 
 beforeAll(async () => {
@@ -158,8 +183,8 @@ test.each(queries)('the pages by %j have each email that fits once, newest first
 test.each<Partial<EmailListQuery>>([
   { tag: 'rare', metadata: { plan: 'free' } },
   { tag: 'common', recipient: 'rare@example.org' },
-  { tag: 'common', status: 'canceled' },
   { metadata: { plan: 'free', customer: 'rare' } },
+  { tag: oddTag },
 ])('the first page by %j has the few emails that fit, behind thousands that fit one filter', async (query) => {
   const { data, nextCursor } = await world.emails.list(world.db, scope(), { limit: 100, ...query })
   expect(data.map(({ id }) => id)).toEqual(fitting(query))
@@ -177,8 +202,24 @@ describe.each([
   test.each(queries)('a page by %j reads few rows', async (query) => {
     const read = await rowsRead(world.db, (handle) => world.emails.list(handle, scope(), { limit: 50, ...query }))
     const filters = Object.values(query).length + Object.keys(query.metadata ?? {}).length
-    expect(read).toBeLessThan(filters === 1 ? 1_000 : 3 * filters * lookedThrough)
+    // Where newer emails of the other mode have the value, a second look is needed.
+    const isOneLook = filters === 1 && query.status !== 'canceled' && query.recipient !== 'shared@example.org'
+    expect(read).toBeLessThan(isOneLook ? 1_000 : 3 * filters * lookedThrough)
   })
+})
+
+test('a page by one filter has the emails behind hundreds of the other mode', async () => {
+  const ids = fitting({ recipient: 'shared@example.org' })
+  expect(ids.length).toBeGreaterThan(0)
+  for (const query of [{ recipient: 'shared@example.org' }, { metadata: { customer: 'shared' } }]) {
+    const { data } = await world.emails.list(world.db, scope(), { limit: 1, ...query })
+    expect(data.map(({ id }) => id)).toEqual(ids.slice(0, 1))
+  }
+})
+
+test('a search without a character that can be seen is refused for the other mode, too', async () => {
+  const list = world.emails.list(world.db, scope(), { limit: 1, mode: 'test', search: '\u200b' })
+  await expect(list).rejects.toMatchObject({ code: 'rule_violation', details: [{ path: 'query.search' }] })
 })
 
 test('a tag of an email that is deleted leaves nothing', async () => {

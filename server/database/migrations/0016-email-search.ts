@@ -6,7 +6,7 @@ import { type Kysely, sql } from 'kysely'
  * writers locked out. It has no foreign key, which would look up the email of each row: retention deletes both.
  *
  * The subjects of the emails that are there are added in the background, the newest first: see
- * `server/emails/subject-index.ts`.
+ * `server/emails/older-emails.ts`.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql

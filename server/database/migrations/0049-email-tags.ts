@@ -12,6 +12,9 @@ import { type Kysely, sql } from 'kysely'
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`
+    -- First, because it needs the strongest lock: taking it after a weaker one could be a deadlock.
+    DROP INDEX emails_by_tag;
+
     CREATE TABLE email_tags (
       account_id text COLLATE "C" NOT NULL,
       mode text COLLATE "C" NOT NULL,
@@ -38,8 +41,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     END $$;
     CREATE TRIGGER delete_tags AFTER DELETE ON emails
       FOR EACH ROW WHEN (OLD.tags <> '{}') EXECUTE FUNCTION delete_email_tags();
-
-    DROP INDEX emails_by_tag;
 
     INSERT INTO settings (name, value)
     SELECT 'email_tags_below', id || '~' FROM emails ORDER BY id DESC LIMIT 1;
