@@ -2,16 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { campaignVerdict } from './support/campaign-evidence.ts'
-import { cancel, goOn, meddle, pauseAndResume } from './support/campaign-meddler.ts'
-import {
-  abTest,
-  type CampaignStage,
-  type CampaignTrial,
-  hoursOfDay,
-  setCampaignStage,
-} from './support/campaign-stage.ts'
+import { everyFeature, pickFeatures } from './support/campaign-features.ts'
+import { beside, cancel, goOn, meddle, pauseAndResume } from './support/campaign-meddler.ts'
+import { type CampaignStage, type CampaignTrial, hoursOfDay, setCampaignStage } from './support/campaign-stage.ts'
 import { rounds, within } from './support/rounds.ts'
-import { createRandom, type Random } from './support/seeded-random.ts'
+import { type Random, randomOfTest } from './support/seeded-random.ts'
 
 let database: TestDatabase
 let stage: CampaignStage
@@ -25,11 +20,10 @@ afterEach(async () => {
   await database.drop()
 })
 
-const seed = 20_260_301
 /** A process is killed this long after it is ready, or after so many messages, at most. */
 const longestLifeMs = 500
 const longestLifeMessages = 80
-/** Milliseconds between two looks for A/B tests whose hours pass. */
+/** Milliseconds between two looks for A/B tests and throttles whose time passes. */
 const passingMs = 20
 /** The mail server takes this long to answer a message, at most. Milliseconds. */
 const longestAnswerMs = 40
@@ -45,7 +39,7 @@ const people = rounds({ short: 210, long: 650 })
 function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   // The test of its variants is over as soon as it was sent, so that kills fall on the choice of the winner too.
-  const passing = setInterval(() => void stage.passHours(), passingMs)
+  const passing = setInterval(() => void stage.passTime(), passingMs)
   const kind = random.pick(['time', 'message', 'change'] as const)
   const [messages, lifeMs] = [random.int(longestLifeMessages), random.number(longestLifeMs)]
   let left = kind === 'message' ? messages : Number.POSITIVE_INFINITY
@@ -59,46 +53,47 @@ function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   return promise.finally(() => clearInterval(passing))
 }
 
-/** Does what is to be done beside a campaign until the promise is fulfilled. */
-async function beside(
-  work: (signal: AbortSignal) => Promise<unknown>,
-  until: (end: () => void) => Promise<void>,
-): Promise<void> {
-  const ending = new AbortController()
-  const working = work(ending.signal)
-  working.catch(() => undefined)
-  try {
-    await until(() => ending.abort())
-  } finally {
-    ending.abort()
-  }
-  await working
-}
-
-/** Every other one tests variants, the first too. */
-let begun = 0
-
-/** Sends a campaign, now or in a moment, so that kills fall on all there is between schedule and completion. */
-const beginOne = (random: Random) =>
+/**
+ * Sends a campaign, now or in a moment, so that kills fall on all there is between schedule and completion. The first
+ * of a test has all features, so that a short round has them too.
+ */
+const beginOne = (random: Random, isFirst: boolean) =>
   stage.begin({
     people,
+    features: isFirst ? everyFeature(random) : pickFeatures(random),
     ...(random.int(2) === 0 && { inMs: 1_000 + random.int(longestLifeMs) }),
-    ...(begun++ % 2 === 0 && { fields: { trackOpens: true, abTest } }),
   })
 
 const hasEnded = async (trial: CampaignTrial) => ['completed', 'canceled'].includes(await stage.statusOf(trial))
 
+/** Returns the campaign that is under way: the last one, or a new one where that has ended. */
+async function underWay(
+  trials: CampaignTrial[],
+  begin: (isFirst: boolean) => Promise<CampaignTrial>,
+): Promise<CampaignTrial> {
+  const last = trials.at(-1)
+  if (last !== undefined && !(await hasEnded(last))) return last
+  const next = await begin(last === undefined)
+  trials.push(next)
+  return next
+}
+
+/** Kills the service at a random moment. Returns how many kills that is: none when the campaign had ended before. */
+async function killOnce(trial: CampaignTrial, random: Random): Promise<number> {
+  await killPoint(trial, random)
+  await stage.mail.kill()
+  return (await hasEnded(trial)) ? 0 : 1
+}
+
 const kills = rounds({ short: 1, long: 100 })
 
 test(`each person gets a campaign once when the service is killed ${kills} times`, within(kills), async () => {
-  const random = createRandom(seed)
-  const trials = [await beginOne(random)]
-  for (let kill = 1; kill <= kills; kill++) {
-    const last = trials.at(-1)
-    const trial = last === undefined || (await hasEnded(last)) ? await beginOne(random) : last
-    if (trial !== last) trials.push(trial)
-    await killPoint(trial, random)
-    await stage.mail.kill()
+  const random = randomOfTest(20_260_301)
+  const campaigns = random.fork()
+  const trials: CampaignTrial[] = []
+  for (let killed = 0; killed < kills; ) {
+    const trial = await underWay(trials, (isFirst) => beginOne(campaigns, isFirst))
+    killed += await killOnce(trial, random)
     await stage.lapse()
     await stage.mail.restart()
   }
@@ -112,29 +107,27 @@ test(
   `people leave, join and are suppressed while the service is killed ${changes} times`,
   within(changes),
   async () => {
-    const random = createRandom(seed + 1)
-    const trials = [await beginOne(random)]
-    for (let kill = 1; kill <= changes; kill++) {
-      const last = trials.at(-1)
-      const trial = last === undefined || (await hasEnded(last)) ? await beginOne(random) : last
-      if (trial !== last) trials.push(trial)
+    const random = randomOfTest(20_260_302)
+    const [campaigns, changing, pausing] = [random.fork(), random.fork(), random.fork()]
+    const trials: CampaignTrial[] = []
+    for (let killed = 0; killed < changes; ) {
+      const trial = await underWay(trials, (isFirst) => beginOne(campaigns, isFirst))
       await beside(
         async (signal) => {
           await Promise.all([
-            meddle(stage, trial, { random, signal }),
-            pauseAndResume(stage, trial, { random, signal }),
+            meddle(stage, trial, { random: changing, signal }),
+            pauseAndResume(stage, trial, { random: pausing, signal }),
           ])
         },
         async () => {
-          await killPoint(trial, random)
-          await stage.mail.kill()
+          killed += await killOnce(trial, random)
         },
       )
       await stage.lapse()
       await stage.mail.restart()
       await goOn(stage, trial)
       // The first, and some after it, are canceled at last.
-      if (kill % 4 === 1) await cancel(stage, trial)
+      if (killed % 4 === 1) await cancel(stage, trial)
     }
     stage.mail.server.at('message', () => undefined)
     expect(await campaignVerdict(stage, trials)).toEqual([])
@@ -151,27 +144,30 @@ test(
   `people get a campaign once that waits for local times and its hours when the service is killed ${days} times`,
   within(days),
   async () => {
-    const random = createRandom(seed + 3)
-    const begin = () => {
-      const inMs = shortestLocalMs + random.int(longestLifeMs)
-      return stage.begin({ people, inMs, isLocal: true, fields: { sendWindow: hoursOfDay(true) } })
-    }
-    const trials = [await begin()]
-    for (let kill = 1; kill <= days; kill++) {
-      const last = trials.at(-1)
-      const trial = last === undefined || (await hasEnded(last)) ? await begin() : last
-      if (trial !== last) trials.push(trial)
+    const random = randomOfTest(20_260_304)
+    const [campaigns, hours] = [random.fork(), random.fork()]
+    const begin = (isFirst: boolean) =>
+      stage.begin({
+        people,
+        // An A/B test has no local time.
+        features: { ...(isFirst ? everyFeature(campaigns) : pickFeatures(campaigns)), hasVariants: false },
+        inMs: shortestLocalMs + campaigns.int(longestLifeMs),
+        isLocal: true,
+        fields: { sendWindow: hoursOfDay(true) },
+      })
+    const trials: CampaignTrial[] = []
+    for (let killed = 0; killed < days; ) {
+      const trial = await underWay(trials, begin)
       await beside(
         async (signal) => {
           for (let areNow = false; !signal.aborted; areNow = !areNow) {
             await stage.setHours(trial, areNow)
-            await delay(random.number(longestHoursMs))
+            await delay(hours.number(longestHoursMs))
             await stage.lapseLeases()
           }
         },
         async () => {
-          await killPoint(trial, random)
-          await stage.mail.kill()
+          killed += await killOnce(trial, random)
         },
       )
       await stage.setHours(trial, true)
@@ -183,37 +179,38 @@ test(
   },
 )
 
+/** Has both of two workers have a campaign in hand all the time, as if no lease was ever long enough. */
+async function lapseAllTheTime(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) await stage.lapseLeases().then(() => delay(leaseMs))
+}
+
 const switches = rounds({ short: 1, long: 40 })
 
 test(
   `two workers write to each person once when one of them is killed ${switches} times`,
   within(switches),
   async () => {
-    const random = createRandom(seed + 2)
+    const random = randomOfTest(20_260_303)
+    const [campaigns, changing] = [random.fork(), random.fork()]
     const beginWorker = () => stage.mail.startBeside()
     let other = await beginWorker()
     const trials: CampaignTrial[] = []
     try {
-      for (let kill = 1; kill <= switches; kill++) {
-        const last = trials.at(-1)
-        const trial = last === undefined || (await hasEnded(last)) ? await beginOne(random) : last
-        if (trial !== last) trials.push(trial)
+      for (let killed = 0; killed < switches; ) {
+        const trial = await underWay(trials, (isFirst) => beginOne(campaigns, isFirst))
         await beside(
-          // Both have it in hand all the time, as if no lease was ever long enough.
           async (signal) => {
-            while (!signal.aborted) await stage.lapseLeases().then(() => delay(leaseMs))
+            await Promise.all([meddle(stage, trial, { random: changing, signal }), lapseAllTheTime(signal)])
           },
           () => killPoint(trial, random),
         )
-        if (random.int(2) === 0) {
-          other.child.kill('SIGKILL')
-          await other.exit
-          other = await beginWorker()
-        } else {
-          stage.mail.service.child.kill('SIGKILL')
-          await stage.mail.service.exit
-          await stage.mail.restart()
-        }
+        const isOther = random.int(2) === 0
+        const dying = isOther ? other : stage.mail.service
+        dying.child.kill('SIGKILL')
+        if (!(await hasEnded(trial))) killed += 1
+        await dying.exit
+        if (isOther) other = await beginWorker()
+        else await stage.mail.restart()
         // Of emails the claims of the dead lapse by themselves, while the other lives.
         await stage.lapseLeases()
       }

@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { CampaignStatistics } from '../../../contract/campaign-statistics.ts'
 import { miscounted } from '../../support/statistics.ts'
-import type { CampaignStage, CampaignTrial } from './campaign-stage.ts'
+import { beginningOf, throttlePerHour } from './campaign-features.ts'
+import { type CampaignStage, type CampaignTrial, throttleSlackMs } from './campaign-stage.ts'
 import { type CampaignEnd, judgeCampaigns } from './campaign-verdict.ts'
 import { mailEvidence } from './mail-evidence.ts'
 
@@ -12,7 +13,7 @@ const pollMs = 50
 
 /**
  * Waits until all campaigns have ended and nothing is left to send and to tell of, `patienceMs` at most, and then answers
- * what is wrong. See `judgeCampaigns` and `miscounted`.
+ * what is wrong, with the features of the campaigns. See `judgeCampaigns` and `miscounted`.
  *
  * @param options.areLossesKnown Whether every process was killed by `stage.mail.kill`. Default: yes.
  */
@@ -24,18 +25,23 @@ export async function campaignVerdict(
   const { db } = stage.mail
   const deadline = performance.now() + patienceMs
   while ((await isUnderWay(db)) && performance.now() < deadline) {
-    await stage.passHours()
+    await stage.passTime()
     await delay(pollMs)
   }
   const mail = await mailEvidence(stage.mail.trial(options), patienceMs)
   const events = await eventsOf(stage)
   const campaigns: CampaignEnd[] = []
   for (const trial of trials) campaigns.push(await endOf(stage, trial, events.get(trial.id) ?? []))
-  return [...judgeCampaigns({ mail, campaigns }), ...(await miscounted(db)), ...(await wrongVariants(stage, trials))]
+  const wrong = [...judgeCampaigns({ mail, campaigns }), ...(await miscounted(db))]
+  for (const trial of trials) {
+    wrong.push(...(await wrongMessages(stage, trial)), ...(await wrongThrottle(stage, trial)))
+  }
+  // What helps to find the cause.
+  return wrong.length === 0 ? [] : [...wrong, ...trials.map(({ id, features }) => `${id}: ${JSON.stringify(features)}`)]
 }
 
-type VariantRow = {
-  address: string
+type MessageRow = {
+  person: string
   group: number | null
   tested: number | null
   winner: number | null
@@ -43,36 +49,55 @@ type VariantRow = {
   is_sent: boolean
 }
 
-/** Tells of people who did not get their variant, or of the rest the winner, and of variants that are miscounted. */
-async function wrongVariants(stage: CampaignStage, trials: readonly CampaignTrial[]): Promise<string[]> {
+/** Tells of people who did not get their message, their variant or the winner, and of variants that are miscounted. */
+async function wrongMessages(stage: CampaignStage, { id, features }: CampaignTrial): Promise<string[]> {
   const wrong: string[] = []
-  for (const { id } of trials) {
-    const { rows } = await sql<VariantRow>`
-      SELECT r.subscriber_id AS address, r.variant AS "group", e.variant AS tested, c.ab_winner AS winner, t.text,
-        s.accepted_at IS NOT NULL AS is_sent
-      FROM campaigns c JOIN campaign_recipients r ON r.account_id = c.account_id AND r.campaign_id = c.id
-      LEFT JOIN emails e ON e.id = r.email_id
-      LEFT JOIN email_contents t ON t.email_id = e.id
-      LEFT JOIN email_recipients s ON s.email_id = e.id AND s.position = 0
-      WHERE c.id = ${id} AND c.ab_test IS NOT NULL
-    `.execute(stage.mail.db)
-    for (const { address, group, tested, winner, text } of rows) {
-      if (text === null) continue
-      if (tested !== group) wrong.push(`${address} is in the group ${group}, and was counted in ${tested}`)
-      const expected = `Variant ${group ?? winner} `
-      if (!text.startsWith(expected)) wrong.push(`${address} should get "${expected}", and got "${text.slice(0, 20)}"`)
-    }
-    if (rows.length === 0) continue
-    const { variants } = (await stage.ask({ path: `/v1/campaigns/${id}/statistics` })) as CampaignStatistics
-    for (const [number, { people, sent }] of variants.entries()) {
-      const there = rows.filter(({ group }) => group === number)
-      const got = there.filter((row) => row.is_sent).length
-      if (people !== there.length || sent !== got) {
-        wrong.push(`${id}, variant ${number}: ${people} people and ${sent} sent, not ${there.length} and ${got}`)
-      }
+  const { rows } = await sql<MessageRow>`
+    SELECT r.subscriber_id AS person, r.variant AS "group", e.variant AS tested, c.ab_winner AS winner, t.text,
+      s.accepted_at IS NOT NULL AS is_sent
+    FROM campaigns c JOIN campaign_recipients r ON r.account_id = c.account_id AND r.campaign_id = c.id
+    LEFT JOIN emails e ON e.id = r.email_id
+    LEFT JOIN email_contents t ON t.email_id = e.id
+    LEFT JOIN email_recipients s ON s.email_id = e.id AND s.position = 0
+    WHERE c.id = ${id}
+  `.execute(stage.mail.db)
+  for (const { person, group, tested, winner, text } of rows) {
+    if (text === null) continue
+    if (tested !== group) wrong.push(`${person} is in the group ${group}, and was counted in ${tested}`)
+    const expected = beginningOf(group ?? winner ?? (features.hasTemplate ? 'template' : 'campaign'))
+    if (!text.startsWith(expected)) wrong.push(`${person} should get "${expected}", and got "${text.slice(0, 20)}"`)
+  }
+  const { variants } = (await stage.ask({ path: `/v1/campaigns/${id}/statistics` })) as CampaignStatistics
+  for (const [number, { people, sent }] of variants.entries()) {
+    const there = rows.filter(({ group }) => group === number)
+    const got = there.filter((row) => row.is_sent).length
+    if (people !== there.length || sent !== got) {
+      wrong.push(`${id}, variant ${number}: ${people} people and ${sent} sent, not ${there.length} and ${got}`)
     }
   }
   return wrong
+}
+
+type ThrottleRow = { made: number; taken_to: number; listed: number; ended: number }
+
+/** Tells of emails without a slot of the throttle, and of slots in the future: see server/campaigns/throttle.ts. */
+async function wrongThrottle(stage: CampaignStage, trial: CampaignTrial): Promise<string[]> {
+  if (!trial.features.isThrottled) return []
+  const { rows } = await sql<ThrottleRow>`
+    SELECT (SELECT count(*)::int FROM emails WHERE account_id = c.account_id AND campaign_id = c.id) AS made,
+      throttled_to AS taken_to, extract(epoch FROM listed_at)::float8 * 1000 AS listed,
+      extract(epoch FROM coalesce(ended_at, now()))::float8 * 1000 AS ended
+    FROM campaigns c WHERE id = ${trial.id}
+  `.execute(stage.mail.db)
+  const slotMs = (3_600_000 + throttleSlackMs) / throttlePerHour
+  return rows.flatMap(({ made, taken_to: takenTo, listed, ended }) => {
+    if (made === 0) return []
+    const slots = Math.ceil((takenTo + stage.passedOf(trial) - (listed - throttleSlackMs)) / slotMs)
+    return [
+      ...(made > slots ? [`${trial.id} made ${made} emails, and its throttle had ${slots} slots for them`] : []),
+      ...(takenTo > ended + slotMs ? [`${trial.id} took slots until ${takenTo}, and ended at ${ended}`] : []),
+    ]
+  })
 }
 
 async function isUnderWay(db: CampaignStage['mail']['db']): Promise<boolean> {
@@ -82,6 +107,7 @@ async function isUnderWay(db: CampaignStage['mail']['db']): Promise<boolean> {
   return rows[0]?.left === true
 }
 
+const campaignShown = z.object({ status: z.string(), recipients: z.number() })
 const recipientPage = z.object({
   data: z.array(z.object({ subscriberId: z.string(), status: z.string(), reason: z.string().nullable() })),
   nextCursor: z.string().nullable(),
@@ -98,10 +124,10 @@ const eventPage = z.object({
 
 async function endOf(stage: CampaignStage, trial: CampaignTrial, events: CampaignEnd['events']): Promise<CampaignEnd> {
   const path = `/v1/campaigns/${trial.id}`
-  const { status } = z.object({ status: z.string() }).parse(await stage.ask({ path }))
+  const { status, recipients: shown } = campaignShown.parse(await stage.ask({ path }))
   const statistics = (await stage.ask({ path: `${path}/statistics` })) as CampaignStatistics
   const recipients = await allOf(stage, `${path}/recipients?limit=100`, recipientPage)
-  return { id: trial.id, status, people: trial.people, statistics, recipients, events }
+  return { id: trial.id, status, people: trial.people, shown, statistics, recipients, events }
 }
 
 /** Returns the events of campaigns, oldest first, by campaign. */

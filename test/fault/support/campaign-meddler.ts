@@ -2,18 +2,34 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { newId } from '../../../server/shared/ids.ts'
+import { nobody, outsideSegments } from './campaign-features.ts'
 import type { Answer, CampaignStage, CampaignTrial, Person } from './campaign-stage.ts'
 import type { Random } from './seeded-random.ts'
 
-/** The actions of people while a campaign to them is under way. */
-const actions = ['unsubscribe', 'unsubscribe from all', 'leave', 'be deleted', 'be suppressed', 'join'] as const
+/** The actions of a person that end what they get. */
+const departures = ['unsubscribe', 'unsubscribe from all', 'leave', 'be deleted', 'be suppressed'] as const
+
+type Departure = (typeof departures)[number] | 'leave the topic'
+
+/** The actions of people, and of the owner of the account, while a campaign is under way. */
+type Action = Departure | 'join' | 'leave the segments' | 'edit a segment' | 'publish a template'
+
+function actionsFor({ features }: CampaignTrial): readonly Action[] {
+  return [
+    ...departures,
+    'join',
+    ...(features.topic === null ? [] : (['leave the topic'] as const)),
+    ...(features.hasSegments ? (['leave the segments', 'edit a segment'] as const) : []),
+    ...(features.hasTemplate ? (['publish a template'] as const) : []),
+  ]
+}
 
 /** Between two actions, at most. Milliseconds. */
 const paceMs = 30
 
 /**
- * Has people leave, unsubscribe, be suppressed, be deleted and join, until `signal` is aborted. Writes down what each of
- * them is to get from then on.
+ * Has people leave, unsubscribe, be suppressed, be deleted, change and join, and segments and templates be edited,
+ * until `signal` is aborted. Writes down what each person is to get from then on.
  */
 export async function meddle(
   stage: CampaignStage,
@@ -21,29 +37,41 @@ export async function meddle(
   { random, signal }: { random: Random; signal: AbortSignal },
 ): Promise<void> {
   const touched = new Set<Person>(trial.people.filter(({ fate }) => fate !== 'gets'))
+  const actions = actionsFor(trial)
   while (!signal.aborted) {
     await delay(random.number(paceMs))
     const action = random.pick(actions)
-    if (action === 'join') {
-      await join(stage, trial)
-      continue
-    }
     const person = random.pick(trial.people)
-    if (touched.has(person)) continue
-    touched.add(person)
-    // Until it is known what it did, and when.
-    person.fate = 'may'
-    const answer = await act(stage, trial, { action, person })
-    if (answer === null || answer.status === 503) continue
-    if (answer.status >= 300) throw new Error(`${action} was answered ${answer.status} ${JSON.stringify(answer.body)}`)
-    if (!(await isBegun(stage, trial, person))) person.fate = 'nothing'
+    if (action === 'join') await join(stage, trial)
+    else if (action === 'edit a segment') await editSegment(stage, trial, random)
+    else if (action === 'publish a template') await publishTemplate(stage, trial, random)
+    else if (!touched.has(person)) {
+      touched.add(person)
+      if (action === 'leave the segments') await leaveSegments(stage, trial, person)
+      else await depart(stage, trial, { action, person })
+    }
   }
 }
 
-type Act = { action: Exclude<(typeof actions)[number], 'join'>; person: Person }
+/** Throws for an answer that says that nothing was done. Returns whether it was done; false: that is not known. */
+function isDone(action: string, answer: Answer): boolean {
+  if (answer === null || answer.status === 503) return false
+  if (answer.status < 300) return true
+  throw new Error(`${action} was answered ${answer.status} ${JSON.stringify(answer.body)}`)
+}
 
-function act({ call }: CampaignStage, { audienceId }: CampaignTrial, { action, person }: Act): Promise<Answer> {
-  const contact = `/v1/audiences/${audienceId}/contacts/${person.subscriberId}`
+type Departing = { action: Departure; person: Person }
+
+async function depart(stage: CampaignStage, trial: CampaignTrial, { action, person }: Departing): Promise<void> {
+  // Until it is known what it did, and when.
+  person.fate = 'may'
+  person.outcome = null
+  if (!isDone(action, await act(stage, trial, { action, person }))) return
+  if (!(await isBegun(stage, trial, person))) person.fate = 'nothing'
+}
+
+function act({ call }: CampaignStage, trial: CampaignTrial, { action, person }: Departing): Promise<Answer> {
+  const contact = `/v1/audiences/${trial.audienceId}/contacts/${person.subscriberId}`
   const subscriber = `/v1/subscribers/${person.subscriberId}`
   switch (action) {
     case 'unsubscribe':
@@ -56,7 +84,42 @@ function act({ call }: CampaignStage, { audienceId }: CampaignTrial, { action, p
       return call('DELETE', subscriber)
     case 'be suppressed':
       return call('POST', '/v1/suppressions', { address: person.address })
+    case 'leave the topic':
+      return call('PATCH', `${subscriber}/topics`, { topics: [{ topicId: trial.topicId, subscribed: false }] })
   }
+}
+
+/** Changes a person so that they are in no segment. Who is listed gets the campaign all the same. */
+async function leaveSegments({ call, mail }: CampaignStage, { id }: CampaignTrial, person: Person): Promise<void> {
+  const { rows } = await sql`
+    SELECT FROM campaign_recipients WHERE campaign_id = ${id} AND subscriber_id = ${person.subscriberId}
+  `
+    .execute(mail.db)
+    .catch(() => ({ rows: [] }))
+  if (rows.length === 0) {
+    person.fate = 'may'
+    person.outcome = null
+  }
+  const { firstName, tier } = outsideSegments
+  const body = { firstName, properties: { tier } }
+  isDone('leave the segments', await call('PATCH', `/v1/subscribers/${person.subscriberId}`, body))
+}
+
+/** Makes a segment one of nobody, once the list of recipients is begun: the list goes on with what it was before. */
+async function editSegment({ call, mail }: CampaignStage, trial: CampaignTrial, random: Random): Promise<void> {
+  const { rows } = await sql`SELECT FROM campaigns WHERE id = ${trial.id} AND listed_at IS NOT NULL`
+    .execute(mail.db)
+    .catch(() => ({ rows: [] }))
+  if (rows.length === 0) return
+  const path = `/v1/segments/${random.pick(trial.segmentIds)}`
+  isDone('edit a segment', await call('PATCH', path, { conditions: nobody }))
+}
+
+/** Publishes another version of a template: the campaign has a copy of the first. */
+async function publishTemplate({ call }: CampaignStage, trial: CampaignTrial, random: Random): Promise<void> {
+  const path = `/v1/templates/${random.pick(trial.templateIds)}`
+  if (!isDone('edit a template', await call('PATCH', path, { text: 'Another version' }))) return
+  isDone('publish a template', await call('POST', `${path}/publish`, {}))
 }
 
 /**
@@ -86,7 +149,8 @@ async function join(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
   if (rows.length === 0) return
   const address = `${newId('subscriber', new Date())}@example.com`
   const answer = await stage.call('POST', `/v1/audiences/${trial.audienceId}/contacts`, { email: address })
-  if (answer?.status === 201) trial.people.push({ ...added.parse(answer.body), address, fate: 'nothing' })
+  if (answer?.status === 201)
+    trial.people.push({ ...added.parse(answer.body), address, fate: 'nothing', outcome: 'not listed' })
 }
 
 /** Moves that a campaign may make or refuse. */
@@ -123,7 +187,26 @@ export async function cancel(stage: CampaignStage, trial: CampaignTrial): Promis
     WHERE c.campaign_id = ${trial.id} AND e.attempt_count > 0
   `.execute(stage.mail.db)
   const begun = new Set(rows.map((row) => row.subscriber_id))
-  for (const person of trial.people) if (!begun.has(person.subscriberId)) person.fate = 'nothing'
-  // An attempt that was begun may have been cut off by a kill.
-  for (const person of trial.people) if (person.fate === 'gets') person.fate = 'may'
+  for (const person of trial.people) {
+    if (!begun.has(person.subscriberId)) person.fate = 'nothing'
+    // An attempt that was begun may have been cut off by a kill.
+    if (person.fate === 'gets') person.fate = 'may'
+    if (person.outcome !== 'not listed') person.outcome = null
+  }
+}
+
+/** Does `work` beside a campaign until `until` has ended. Throws what either of them throws. */
+export async function beside(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  until: () => Promise<void>,
+): Promise<void> {
+  const ending = new AbortController()
+  const working = work(ending.signal)
+  working.catch(() => undefined)
+  try {
+    await until()
+  } finally {
+    ending.abort()
+  }
+  await working
 }

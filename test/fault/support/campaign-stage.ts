@@ -2,16 +2,39 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { newId } from '../../../server/shared/ids.ts'
 import type { Env } from '../../main/service-process.ts'
+import {
+  abTestHours,
+  abTestOf,
+  type CampaignFeatures,
+  factsOf,
+  noFeatures,
+  type Outcome,
+  outcomeOf,
+  ownSubject,
+  segments,
+  templateSubject,
+  textOf,
+  throttlePerHour,
+  tierProperty,
+} from './campaign-features.ts'
 import { lapseClaims } from './claims.ts'
 import { type MailStage, type MailStageOptions, setMailStage } from './mail-stage.ts'
 
 /** The outcome for a person by the responses of the API so far: they get the campaign once, may get it, or do not. */
 export type Fate = 'gets' | 'may' | 'nothing'
 
-export type Person = { subscriberId: string; address: string; fate: Fate }
+/** `outcome`: what the campaign says of the person at its end; null: that depends on when they changed. */
+export type Person = { subscriberId: string; address: string; fate: Fate; outcome: Outcome | null }
 
-/** A campaign that was sent, and whom it goes to. */
-export type CampaignTrial = { id: string; audienceId: string; people: Person[] }
+/** A campaign that was sent, whom it goes to, and what it is made of. */
+export type CampaignTrial = CampaignParts & {
+  id: string
+  audienceId: string
+  people: Person[]
+  features: CampaignFeatures
+}
+
+type CampaignParts = { segmentIds: string[]; topicId: string | null; templateIds: string[] }
 
 /** An answer of the API. Null: none came, so that nobody knows whether it was done. */
 export type Answer = { status: number; body: unknown } | null
@@ -26,11 +49,13 @@ export type CampaignStage = AsyncDisposable & {
   /**
    * Adds an audience and sends a campaign to it. Some of its people had unsubscribed or are suppressed before.
    *
+   * @param options.features Default: none.
    * @param options.inMs When it is to start. Default: at once.
    * @param options.isLocal Sends at a local time, which comes then for half of the people, and has come for the others.
    */
   begin(options: {
     people: number
+    features?: CampaignFeatures
     inMs?: number
     isLocal?: boolean
     fields?: Record<string, unknown>
@@ -44,25 +69,18 @@ export type CampaignStage = AsyncDisposable & {
   lapse(): Promise<void>
   /** The same for campaigns alone, also while a process lives. */
   lapseLeases(): Promise<void>
-  /** Has the hours of A/B tests pass that wait for them, as time does. Does nothing while the database is away. */
-  passHours(): Promise<void>
+  /**
+   * Has the hours of A/B tests pass that wait for them, and two seconds of throttles that have no slot left, as time
+   * does. Does nothing while the database is away.
+   */
+  passTime(): Promise<void>
+  /** Returns how much time has passed for the throttle of a campaign besides the time of the clock. Milliseconds. */
+  passedOf(trial: CampaignTrial): number
 }
 
-/** A test of two variants, each of which says which one it is. */
-export const abTest = {
-  share: 50,
-  winnerBy: 'opens',
-  hours: 1,
-  variants: [0, 1].map((number) => ({
-    name: `${number}`,
-    content: { text: `Variant ${number} for {{ contact.firstName }}, leave at {{ unsubscribeUrl }}` },
-  })),
-} as const
-
 const sender = 'hello@sender.test'
-/** One person of so many had unsubscribed, and one is suppressed, before the campaign starts. */
-const unsubscribedEvery = 16
-const suppressedEvery = 25
+/** A throttle gives back slots for so long: see server/campaigns/throttle.ts. Milliseconds. */
+export const throttleSlackMs = 2_000
 /** Half of the people are in a zone that is ahead of the other, of a local time. */
 const zones = ['UTC', 'Europe/Berlin']
 const pollMs = 50
@@ -81,6 +99,8 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
   const { db } = mail
   const { account_id: accountId } = await db.selectFrom('webhooks').select('account_id').executeTakeFirstOrThrow()
   let audiences = 0
+  /** The campaigns with a throttle, and the time that `passTime` has had pass for them. Milliseconds. */
+  const passed = new Map<string, number>()
 
   async function call(method: string, path: string, body?: unknown): Promise<Answer> {
     try {
@@ -108,35 +128,77 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
     }
   }
 
-  async function addPeople(audienceId: string, count: number): Promise<Person[]> {
+  async function create(path: string, body: unknown): Promise<string> {
+    return created.parse(await ask({ method: 'POST', path, body, statuses: [201] })).id
+  }
+
+  async function addPeople(audienceId: string, count: number, features: CampaignFeatures): Promise<Person[]> {
     const at = new Date()
     audiences += 1
-    const people = Array.from({ length: count }, (_, index): Person => {
-      const isLeftOut = index % unsubscribedEvery === 1 || index % suppressedEvery === 2
-      const fate = isLeftOut ? 'nothing' : 'gets'
-      return { subscriberId: newId('subscriber', at), address: `p${index}.a${audiences}@example.com`, fate }
+    const people = Array.from({ length: count }, (_, place): Person => {
+      const outcome = outcomeOf(factsOf(place), features)
+      const fate = outcome === 'handed_over' ? 'gets' : 'nothing'
+      const address = `p${place}.a${audiences}@example.com`
+      return { subscriberId: newId('subscriber', at), address, fate, outcome }
     })
+    const facts = people.map((_, place) => factsOf(place))
     await sql`
       WITH person AS (
-        INSERT INTO subscribers (id, account_id, email, email_key, first_name, properties, created_at, updated_at)
-        SELECT id, ${accountId}, address, address, 'Ada', jsonb_build_object('timezone', zone), ${at}, ${at}
+        INSERT INTO subscribers (
+          id, account_id, email, email_key, first_name, last_name, properties, created_at, updated_at
+        )
+        SELECT id, ${accountId}, address, address, first_name, last_name,
+          jsonb_build_object('timezone', zone, ${tierProperty.key}::text, tier), ${at}, ${at}
         FROM unnest(
           ${people.map(({ subscriberId }) => subscriberId)}::text[], ${people.map(({ address }) => address)}::text[],
-          ${people.map((_, index) => zones[index % zones.length])}::text[]
-        ) AS i (id, address, zone)
+          ${facts.map(({ firstName }) => firstName)}::text[], ${facts.map(({ lastName }) => lastName)}::text[],
+          ${people.map((_, place) => zones[place % zones.length])}::text[], ${facts.map(({ tier }) => tier)}::int[]
+        ) AS i (id, address, first_name, last_name, zone, tier)
         RETURNING id
       )
       INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
       SELECT ${audienceId}, p.id, ${accountId}, i.status, ${at}, ${at} FROM person p JOIN unnest(
         ${people.map(({ subscriberId }) => subscriberId)}::text[],
-        ${people.map((_, index) => (index % unsubscribedEvery === 1 ? 'unsubscribed' : 'active'))}::text[]
+        ${facts.map(({ hasUnsubscribed }) => (hasUnsubscribed ? 'unsubscribed' : 'active'))}::text[]
       ) AS i (id, status) ON i.id = p.id
     `.execute(db)
-    for (const [index, { address }] of people.entries()) {
-      if (index % suppressedEvery !== 2) continue
+    for (const [place, { address }] of people.entries()) {
+      if (!factsOf(place).isSuppressed) continue
       await ask({ method: 'POST', path: '/v1/suppressions', body: { address }, statuses: [201, 200] })
     }
     return people
+  }
+
+  /** Adds what a campaign with these features needs besides its audience. */
+  async function addParts(audienceId: string, people: readonly Person[], features: CampaignFeatures) {
+    const parts: CampaignParts = { segmentIds: [], topicId: null, templateIds: [] }
+    const name = `of ${audienceId}`
+    if (features.hasSegments) {
+      await ask({ method: 'POST', path: '/v1/contact-properties', body: tierProperty, statuses: [201, 409] })
+      for (const { conditions } of segments) {
+        parts.segmentIds.push(await create('/v1/segments', { audienceId, name, conditions }))
+      }
+    }
+    if (features.topic !== null) {
+      parts.topicId = await create('/v1/topics', { name, default: features.topic })
+      const chosen = features.topic === 'opt_in'
+      const ids = people.filter((_, place) => factsOf(place).getsTopic === chosen).map((one) => one.subscriberId)
+      await sql`
+        INSERT INTO topic_choices (account_id, subscriber_id, topic_id, subscribed, changed_at)
+        SELECT ${accountId}, id, ${parts.topicId}, ${chosen}, now() FROM unnest(${ids}::text[]) AS i (id)
+      `.execute(db)
+    }
+    if (features.hasTemplate) {
+      const own = { name, subject: templateSubject, text: textOf('template') }
+      // Of the template of a variant, the subject is not used.
+      const ofVariant = { name, subject: 'Not used', text: textOf(1) }
+      for (const body of features.hasVariants ? [own, ofVariant] : [own]) {
+        const id = await create('/v1/templates', body)
+        await ask({ method: 'POST', path: `/v1/templates/${id}/publish`, body: {} })
+        parts.templateIds.push(id)
+      }
+    }
+    return parts
   }
 
   async function statusOf({ id }: CampaignTrial): Promise<string> {
@@ -148,28 +210,32 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
     mail,
     call,
     ask,
-    async begin({ people: count, inMs, isLocal = false, fields = {} }) {
+    async begin({ people: count, features = noFeatures, inMs, isLocal = false, fields = {} }) {
       const name = `trial ${audiences}`
-      const audience = await ask({ method: 'POST', path: '/v1/audiences', body: { name }, statuses: [201] })
-      const { id: audienceId } = created.parse(audience)
-      const people = await addPeople(audienceId, count)
-      const body = {
+      const audienceId = await create('/v1/audiences', { name })
+      const people = await addPeople(audienceId, count, features)
+      const parts = await addParts(audienceId, people, features)
+      const [templateId, ofVariant = null] = parts.templateIds
+      const id = await create('/v1/campaigns', {
         name,
         audienceId,
         from: sender,
+        segmentIds: parts.segmentIds,
+        topicId: parts.topicId,
         // The subject is the mark of an email: see mail-verdict.ts.
-        subject: '{{ contact.email }}',
-        content: { text: 'Hello {{ contact.firstName }}, leave at {{ unsubscribeUrl }}' },
+        ...(templateId === undefined ? { subject: ownSubject, content: { text: textOf('campaign') } } : { templateId }),
+        ...(features.isThrottled && { throttle: throttlePerHour }),
+        ...(features.hasVariants && { trackOpens: true, abTest: abTestOf(ofVariant) }),
         ...fields,
-      }
-      const { id } = created.parse(await ask({ method: 'POST', path: '/v1/campaigns', body, statuses: [201] }))
+      })
+      if (features.isThrottled) passed.set(id, 0)
       const property = { key: 'timezone', type: 'string' }
       if (isLocal) await ask({ method: 'POST', path: '/v1/contact-properties', body: property, statuses: [201, 409] })
       const at = new Date(Date.now() + (inMs ?? 0)).toISOString()
       const scheduled = inMs === undefined ? {} : { scheduledAt: at }
       const when = isLocal ? { localTime: at.slice(0, 'YYYY-MM-DDThh:mm:ss'.length) } : scheduled
       await ask({ method: 'POST', path: `/v1/campaigns/${id}/send`, body: when, statuses: [202] })
-      return { id, audienceId, people }
+      return { ...parts, id, audienceId, people, features }
     },
     async setHours({ id }, areNow) {
       const hours = JSON.stringify(hoursOfDay(areNow))
@@ -198,18 +264,31 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
       await lapseLeases()
     },
     lapseLeases,
-    passHours,
+    passTime,
+    passedOf: ({ id }) => passed.get(id) ?? 0,
     [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose](),
   }
 
-  async function passHours(): Promise<void> {
+  async function passTime(): Promise<void> {
     await sql`
-      UPDATE campaigns SET ab_tested_at = ab_tested_at - make_interval(hours => ${abTest.hours}), due_at = now()
+      UPDATE campaigns SET ab_tested_at = ab_tested_at - make_interval(hours => ${abTestHours}), due_at = now()
       WHERE waiting_for = 'ab_test' AND status = 'sending' AND ab_winner IS NULL
-        AND ab_tested_at > now() - make_interval(hours => ${abTest.hours})
+        AND ab_tested_at > now() - make_interval(hours => ${abTestHours})
     `
       .execute(db)
       .catch(() => undefined)
+    if (passed.size === 0) return
+    const full = sql<{ id: string }>`
+      UPDATE campaigns SET throttled_to = throttled_to - ${throttleSlackMs}, due_at = now()
+      WHERE throttle IS NOT NULL AND status = 'sending' AND throttled_to > extract(epoch FROM now()) * 1000
+      RETURNING id
+    `.execute(db)
+    const ids = await full.then(
+      ({ rows }) => rows.map(({ id }) => id),
+      // It may have been committed before the database went away.
+      () => [...passed.keys()],
+    )
+    for (const id of ids) passed.set(id, (passed.get(id) ?? 0) + throttleSlackMs)
   }
 
   async function lapseLeases(): Promise<void> {

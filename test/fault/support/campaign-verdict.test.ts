@@ -10,10 +10,11 @@ function good(): CampaignEvidence {
     id: 'cmp_1',
     status: 'completed',
     people: [
-      { subscriberId: 's1', address: address(1), fate: 'gets' },
-      { subscriberId: 's2', address: address(2), fate: 'may' },
-      { subscriberId: 's3', address: address(3), fate: 'nothing' },
+      { subscriberId: 's1', address: address(1), fate: 'gets', outcome: 'handed_over' },
+      { subscriberId: 's2', address: address(2), fate: 'may', outcome: null },
+      { subscriberId: 's3', address: address(3), fate: 'nothing', outcome: 'unsubscribed' },
     ],
+    shown: 3,
     statistics: {
       recipients: 3,
       waiting: 0,
@@ -105,6 +106,20 @@ test('a verdict tells of counts that are not what is listed, and that do not add
   )
   expect(said).toContain('counts 1 as handed over, and there are 2')
   expect(said).toContain('has 3 recipients, and its counts add up to 2')
+  expect(judged((evidence, campaign) => withCampaign(evidence, campaign, { shown: 4 }))).toContain(
+    'counts 4 as recipients that are shown, and there are 3',
+  )
+})
+
+test('a verdict tells of a person whom a campaign ended otherwise for than it should', () => {
+  const said = judged((evidence, campaign) =>
+    withCampaign(evidence, campaign, {
+      recipients: campaign.recipients.map((one) =>
+        one.subscriberId === 's3' ? { ...one, reason: 'suppressed' } : one,
+      ),
+    }),
+  )
+  expect(said).toContain('p3@example.com is suppressed, and should be unsubscribed')
 })
 
 test('a verdict tells of events that are missing, twice or wrong, and of a campaign that has not ended', () => {

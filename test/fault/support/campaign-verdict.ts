@@ -13,6 +13,8 @@ export type CampaignEnd = {
   id: string
   status: string
   people: readonly Person[]
+  /** `recipients` of the response of `GET /v1/campaigns/:id`. */
+  shown: number
   /** The response of `GET …/statistics`. */
   statistics: Pick<CampaignStatistics, keyof CampaignStatistics>
   /** The recipients that `GET …/recipients` lists. */
@@ -67,9 +69,11 @@ type Sent = { copies: ReadonlyMap<string, number>; emails: ReadonlyMap<string, R
 
 function* wrongPeople({ people, recipients }: CampaignEnd, { copies, emails }: Sent): Generator<string> {
   const told = new Map(recipients.map((recipient) => [recipient.subscriberId, recipient]))
-  for (const { subscriberId, address, fate } of people) {
+  for (const { subscriberId, address, fate, outcome } of people) {
     const times = copies.get(address) ?? 0
-    const status = told.get(subscriberId)?.status ?? 'not listed'
+    const { status, reason } = told.get(subscriberId) ?? { status: 'not listed', reason: null }
+    const ended = status === 'skipped' ? reason : status
+    if (outcome !== null && ended !== outcome) yield `${address} is ${ended}, and should be ${outcome}`
     if (fate === 'gets' && times === 0) yield `${address} got nothing, and is ${status}`
     if (fate === 'nothing' && times > 0) yield `${address} should get nothing, and got ${times}`
     if (status !== 'handed_over' && times > 0) yield `${address} is ${status}, and got ${times}`
@@ -84,13 +88,14 @@ function* wrongPeople({ people, recipients }: CampaignEnd, { copies, emails }: S
 }
 
 function* wrongCounts(
-  { id, people, statistics, recipients }: CampaignEnd,
+  { id, people, shown, statistics, recipients }: CampaignEnd,
   emails: ReadonlyMap<string, Recipient>,
 ): Generator<string> {
   const count = (status: string, reason?: string) =>
     recipients.filter((one) => one.status === status && (reason === undefined || one.reason === reason)).length
   const { skipped } = statistics
   const counts: readonly (readonly [string, number, number])[] = [
+    ['recipients that are shown', shown, recipients.length],
     ['recipients', statistics.recipients, recipients.length],
     ['waiting', statistics.waiting, 0],
     ['queued', statistics.queued, 0],
