@@ -128,6 +128,33 @@ export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; r
   }
 }
 
+/**
+ * Returns the recipients whose 72 hours stand still from now on, because their campaign is paused (`held`), and those
+ * that wait for the servers of their domain for the first time since an attempt or a pause (`blocked`). With a single
+ * destination none are blocked: no time of waiting for it counts.
+ */
+export function waitsOf(plans: readonly Plan[], { isOnly }: { isOnly: boolean }) {
+  const keysOf = ({ email }: Plan, recipients: readonly DueRecipient[]): RecipientKey[] =>
+    recipients.map(({ position }) => ({ emailId: email.id, position }))
+  const isTried = ({ status, triedSince }: DueRecipient) => isWaiting(status) && triedSince !== null
+  const held = plans.flatMap((plan) => {
+    if (!plan.isHeld) return []
+    return keysOf(
+      plan,
+      plan.email.recipients.filter((one) => isTried(one) && one.nextAttemptAt === null),
+    )
+  })
+  const blocked = plans.flatMap((plan) => {
+    if (isOnly) return []
+    const waiting = plan.waiting.flatMap(({ recipients }) => recipients)
+    return keysOf(
+      plan,
+      waiting.filter(({ nextAttemptAt }) => nextAttemptAt !== null),
+    )
+  })
+  return { held, blocked }
+}
+
 const senderDied = 'The service stopped while it was sending, and whether the server took the message is not known.'
 
 function detailOfResent(status: DueRecipient['status']): string {

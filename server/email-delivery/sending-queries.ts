@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
@@ -241,12 +241,19 @@ export type Resent = RecipientKey & {
 /** How late an attempt may be and still count as on time, because the queue has delays of its own. Seconds. */
 const lateSeconds = 60
 
+/** Returns the SQL for how late a recipient `r` is at a time, an interval. */
+function latenessAt(at: Date): RawBuilder<unknown> {
+  return sql`
+    CASE WHEN r.next_attempt_at < ${at}::timestamptz - make_interval(secs => ${lateSeconds})
+      THEN ${at}::timestamptz - r.next_attempt_at ELSE interval '0' END`
+}
+
 /**
  * Sets the status of recipients to `sending`. The caller commits this before it contacts a server, so that after a
  * crash the recipients that a server may have accepted are known. Adds a timeline entry for each one in `resent`.
  *
- * A late attempt, after the service or its relay was away, moves `first_attempt_at` by the same delay: the 72 hours
- * of trying do not count the time in which no attempt was possible.
+ * A late attempt, after the service or its relay was away or the campaign was paused, moves the beginning of the 72
+ * hours by the same delay: they do not count the time in which no attempt was possible.
  */
 export async function markSending(
   trx: Trx,
@@ -258,9 +265,8 @@ export async function markSending(
     WITH recipient AS (
       UPDATE email_recipients r SET
         status = 'sending', attempt_count = r.attempt_count + 1, next_attempt_at = NULL,
-        first_attempt_at = coalesce(r.first_attempt_at + CASE
-          WHEN r.next_attempt_at < ${at}::timestamptz - make_interval(secs => ${lateSeconds})
-          THEN ${at}::timestamptz - r.next_attempt_at ELSE interval '0' END, ${at})
+        first_attempt_at = coalesce(r.first_attempt_at + ${latenessAt(at)}, ${at}),
+        delayed_at = r.delayed_at + ${latenessAt(at)}
       FROM unnest(
         ${begun.map(({ emailId }) => emailId)}::text[],
         ${begun.map(({ position }) => position)}::int[]
@@ -279,6 +285,31 @@ export async function markSending(
     WHERE id = ANY(${ids}::text[]) AND status <> 'sending'
   `
   await executePrepared(trx, { name: 'mark_sending', sendsWithNext: true }, statement)
+}
+
+/**
+ * Leaves the time of a pause out of the 72 hours of recipients that nothing is sent to now. `held`: their campaign is
+ * paused, and what is late counts from `at` on. `blocked`: no server of their domain can be used. That time counts, but
+ * not what they are late by at first.
+ */
+export async function markWaiting(
+  trx: Trx,
+  { held, blocked, at }: { held: readonly RecipientKey[]; blocked: readonly RecipientKey[]; at: Date },
+): Promise<void> {
+  await change(trx, held, sql`next_attempt_at = ${at}`)
+  const [first, delayed] = [sql`r.first_attempt_at + ${latenessAt(at)}`, sql`r.delayed_at + ${latenessAt(at)}`]
+  await change(trx, blocked, sql`next_attempt_at = NULL, first_attempt_at = ${first}, delayed_at = ${delayed}`)
+}
+
+/** Sets columns of locked recipients, by the alias `r`. */
+async function change(trx: Trx, recipients: readonly RecipientKey[], columns: RawBuilder<unknown>): Promise<void> {
+  if (recipients.length === 0) return
+  const ids = recipients.map(({ emailId }) => emailId)
+  await sql`
+    UPDATE email_recipients r SET ${columns}
+    FROM unnest(${ids}::text[], ${recipients.map(({ position }) => position)}::int[]) AS i (email_id, position)
+    WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${[...new Set(ids)]}::text[])
+  `.execute(trx)
 }
 
 /** A recipient in `sending` with the number of the attempt, which tells it from an attempt of another worker. */

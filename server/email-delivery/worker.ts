@@ -18,6 +18,7 @@ import {
   type Plan,
   type Planned,
   planOf,
+  waitsOf,
 } from './conversation-plan.ts'
 import { createDestinationPermits, type DestinationPermits } from './destination-permits.ts'
 import { createEmailSender, type Draft, type EmailSenderMeans } from './email-sender.ts'
@@ -26,7 +27,7 @@ import { loadSmallContents } from './load-content.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import type { RecordMeans } from './record-facts.ts'
 import { refusalOfLinks } from './send-refusal.ts'
-import { lockDue, markSending } from './sending-queries.ts'
+import { lockDue, markSending, markWaiting } from './sending-queries.ts'
 
 export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError' | 'bulkPause'> &
   RecordMeans & {
@@ -252,6 +253,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       }
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
+      const waits = waitsOf([...plans.values()], { isOnly: transport.only !== null })
+      await markWaiting(trx, { ...waits, at: clock.now() })
       resent = beginnings.resent.length
       const parkingMs = ({ parkedAt, isHeld }: Plan) => {
         if (isHeld) return heldMs

@@ -1,70 +1,20 @@
-import { Resolver } from 'node:dns/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
-import { startDnsServer } from '../support/dns-server.ts'
-import { isDone, type MailEngine, startMailEngine } from '../support/mail-engine.ts'
-import { patienceMs } from '../support/patience.ts'
-import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
+import { isDone, type MailEngine } from '../support/mail-engine.ts'
+import type { ScriptedSmtp } from '../support/scripted-smtp.ts'
+import {
+  isPutBack,
+  sendInTurn,
+  startWithoutServers,
+  untilDeferred,
+  untilDone,
+} from '../support/worlds/unusable-servers.ts'
 
 /* A way out that cannot be used is no attempt at a recipient. What waits for it leaves in the order it came. */
 
 const secondsOfDay = 86_400
 /** As long as it takes at most until one conversation tries again. */
 const longestRelayPause = 16
-
-async function startEngine(to: 'relay' | 'direct') {
-  // One that was free a moment ago.
-  const former = await startScriptedSmtp()
-  await former.stop()
-  const { port } = former
-  const startDns = async (at?: { port: number }) => {
-    const server = await startDnsServer(at)
-    server.set('one.test', ['127.0.0.1'])
-    server.set('two.test', ['127.0.0.2'])
-    return server
-  }
-  let dns = await startDns()
-  // It answers or refuses: a busy machine must not make it seem silent.
-  const resolver = new Resolver({ timeout: patienceMs, tries: 1 })
-  resolver.setServers([dns.address])
-  const relay = { host: '127.0.0.1', port, tls: 'opportunistic' as const, credentials: null }
-  const direct = { resolver, allowPrivateNetworks: true, ports: { smtp: port, https: 1 } }
-  const engine = await startMailEngine({
-    port,
-    to: to === 'relay' ? { kind: 'relay', relay } : { kind: 'direct', direct },
-    connectionsPerHost: 1,
-  })
-  const servers: ScriptedSmtp[] = []
-  onTestFinished(async () => {
-    await engine[Symbol.asyncDispose]()
-    for (const server of servers) await server.stop()
-    await dns.stop()
-  })
-  return {
-    engine,
-    stopResolver: () => dns.stop(),
-    async restartResolver() {
-      dns = await startDns({ port: Number(dns.address.split(':')[1]) })
-    },
-    /** Has a mail server be there. */
-    async startServer(host = '127.0.0.1') {
-      const server = await startScriptedSmtp({ host, port })
-      servers.push(server)
-      return server
-    },
-    untilUnusable: (count: number) => expect.poll(() => engine.unusable).toBe(count),
-  }
-}
-
-/** Sends one email after another, each a second later. */
-async function sendInTurn(engine: MailEngine, count: number, domain = 'one.test', name = 'n'): Promise<string[]> {
-  const ids: string[] = []
-  for (let n = 0; n < count; n++) {
-    ids.push(await engine.send({ to: [`${name}${n}@${domain}`] }))
-    await engine.advance(1)
-  }
-  return ids
-}
 
 /** Gives the account a second domain, with the keys of the first. */
 async function addDomain({ db, domainId, clock }: MailEngine): Promise<string> {
@@ -78,19 +28,6 @@ async function addDomain({ db, domainId, clock }: MailEngine): Promise<string> {
 }
 
 const addressesAt = ({ messages }: ScriptedSmtp) => messages.map(({ recipients }) => recipients[0]?.address)
-/** Lets time pass until all is done, as often as it takes. */
-async function untilDone(engine: MailEngine, ids: readonly string[]): Promise<void> {
-  for (const id of ids) {
-    while (!isDone(await engine.statusOf(id, isPutBack))) await engine.advance(2)
-  }
-}
-
-const isPutBack = ({ recipients }: { recipients: string[] }) => recipients[0] !== 'sending'
-
-/** The same until it is put off. */
-async function untilDeferred(engine: MailEngine, id: string): Promise<void> {
-  while ((await engine.statusOf(id, isPutBack)).recipients[0] !== 'deferred') await engine.advance(1)
-}
 
 /** The one that tries whether the way out can be used again may leave before its turn or after it. */
 function expectInOrder(server: ScriptedSmtp, expected: readonly string[]): void {
@@ -109,7 +46,7 @@ const untouched = { status: 'queued', recipients: ['queued'], attempts: [0] }
 
 describe('a relay that cannot be used', () => {
   test('a relay that cannot be used costs no recipient an attempt, and what waited leaves in its order, before what came later', async () => {
-    const { engine, startServer, untilUnusable } = await startEngine('relay')
+    const { engine, startServer, untilUnusable } = await startWithoutServers('relay')
     const waited = await sendInTurn(engine, 10)
     await untilUnusable(1)
     // A week, with a restart in it.
@@ -140,7 +77,7 @@ describe('a relay that cannot be used', () => {
   test.each(['421 4.3.2 Not now', '554 5.7.1 Go away'])(
     'a relay that greets with %s costs no recipient an attempt',
     async (reply) => {
-      const { engine, startServer, untilUnusable } = await startEngine('relay')
+      const { engine, startServer, untilUnusable } = await startWithoutServers('relay')
       const server = await startServer()
       server.at('connect', { reply, next: 'drop' })
       const [first = '', second = ''] = await sendInTurn(engine, 2)
@@ -154,7 +91,7 @@ describe('a relay that cannot be used', () => {
   )
 
   test('a relay that cannot be used gets what is claimed together in its order, also where the first takes longest to make', async () => {
-    const { engine, startServer } = await startEngine('relay')
+    const { engine, startServer } = await startWithoutServers('relay')
     const server = await startServer()
     const isSent = async (id: string) => expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'sent' })
     // Its key is read from the database, the one of the others is known by then.
@@ -173,7 +110,7 @@ describe('a relay that cannot be used', () => {
   })
 
   test('a relay that cannot be used is tried over one connection, again and again', async () => {
-    const { engine, startServer, untilUnusable } = await startEngine('relay')
+    const { engine, startServer, untilUnusable } = await startWithoutServers('relay')
     const server = await startServer()
     server.at('connect', { reply: '421 4.3.2 Not now', next: 'drop' })
     await sendInTurn(engine, 10)
@@ -185,7 +122,7 @@ describe('a relay that cannot be used', () => {
   })
 
   test('a relay that cannot be used takes nothing from the 72 hours of a recipient that was put off before', async () => {
-    const { engine, startServer, untilUnusable } = await startEngine('relay')
+    const { engine, startServer, untilUnusable } = await startWithoutServers('relay')
     const server = await startServer()
     server.at('rcpt', '451 4.7.1 Greylisted')
     const id = await engine.send({ to: ['ada@one.test'] })
@@ -210,7 +147,7 @@ describe('a relay that cannot be used', () => {
 
 describe('a domain whose servers cannot be used', () => {
   test('a domain whose servers cannot be used is told of once, costs no attempt, and gets what waited in its order; other domains are not held up', async () => {
-    const { engine, startServer, untilUnusable } = await startEngine('direct')
+    const { engine, startServer, untilUnusable } = await startWithoutServers('direct')
     const waited = await sendInTurn(engine, 10)
     await untilUnusable(1)
     await startServer('127.0.0.2')
@@ -235,7 +172,7 @@ describe('a domain whose servers cannot be used', () => {
   })
 
   test('a domain whose servers cannot be used for 72 hours has the email given up, also one that came while it was known', async () => {
-    const { engine, untilUnusable } = await startEngine('direct')
+    const { engine, untilUnusable } = await startWithoutServers('direct')
     const [first = '', second = ''] = await sendInTurn(engine, 2)
     await untilUnusable(1)
     for (const id of [first, second]) await untilDeferred(engine, id)
@@ -254,7 +191,7 @@ describe('a domain whose servers cannot be used', () => {
   })
 
   test('a resolver that refuses connections costs no recipient an attempt, and what waited goes out once it answers', async () => {
-    const { engine, startServer, stopResolver, restartResolver, untilUnusable } = await startEngine('direct')
+    const { engine, startServer, stopResolver, restartResolver, untilUnusable } = await startWithoutServers('direct')
     const server = await startServer()
     await stopResolver()
     const waited = await sendInTurn(engine, 3)

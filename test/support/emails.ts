@@ -10,6 +10,7 @@ export type SeedEmail = {
   domainId?: string | null
   scheduledAt?: Date
   trackOpens?: boolean
+  campaignId?: string
   audienceId?: string
   topicId?: string
   subject?: string
@@ -57,7 +58,7 @@ export async function seedEmail(db: Db, { accountId, at, to, ...given }: SeedEma
       subject: given.subject ?? 'Welcome',
       message_id: `<${id}@example.test>`,
       tags: given.tags ?? [],
-      campaign_id: null,
+      campaign_id: given.campaignId ?? null,
       audience_id: given.audienceId ?? null,
       // The table may be of a version without topics.
       ...(given.topicId !== undefined && { topic_id: given.topicId }),

@@ -88,11 +88,12 @@ export type EmailRecipientsTable = {
   domain: string
   status: RecipientStatus
   attempt_count: Generated<number>
+  /** Later by the time that its 72 hours do not count: `markSending` in server/email-delivery/sending-queries.ts. */
   first_attempt_at: Date | null
   next_attempt_at: Date | null
   /** Why it is deferred, bounced, failed or suppressed. */
   reason: string | null
-  /** When `email.delivery_delayed` was emitted, which happens once. */
+  /** When `email.delivery_delayed` was emitted, which happens once; later as `first_attempt_at` is. */
   delayed_at: Date | null
   accepted_at: Date | null
   delivered_at: Date | null

@@ -1,0 +1,94 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { isDone, type MailEngine } from '../support/mail-engine.ts'
+import { addCampaign, type Campaign } from '../support/worlds/campaign-of-emails.ts'
+import { isPutBack, startWithoutServers, untilDone } from '../support/worlds/unusable-servers.ts'
+
+const secondsOfDay = 86_400
+
+/** Lets time pass, and waits until the worker has looked at all emails that are due then. */
+async function pass(engine: MailEngine, seconds: number): Promise<void> {
+  await engine.advance(seconds)
+  const due = async () => {
+    const { rows } = await sql`
+      SELECT id FROM pgboss.job
+      WHERE name = 'emails' AND (state = 'active' OR state < 'active' AND start_after <= pgboss.job_now())
+    `.execute(engine.db)
+    return rows.length
+  }
+  await expect.poll(due).toBe(0)
+}
+
+describe('a pause of four days', () => {
+  /** Pauses and resumes, and lets the worker look at all emails before and after. */
+  async function pauseForDays(engine: MailEngine, campaign: Campaign): Promise<void> {
+    await campaign.set('paused')
+    await pass(engine, 120)
+    await pass(engine, 4 * secondsOfDay)
+    await campaign.set('sending')
+    await pass(engine, 61)
+  }
+
+  test('a pause of four days takes nothing from the 72 hours of emails that wait for the servers of their domain', async () => {
+    const { engine, startServer, untilUnusable } = await startWithoutServers('direct')
+    const campaign = await addCampaign(engine)
+    const ids = await campaign.send(['n0@one.test', 'n1@one.test', 'n2@one.test'])
+    await untilUnusable(1)
+    await pass(engine, 61)
+    for (const id of ids) {
+      expect(await engine.statusOf(id, isPutBack)).toMatchObject({ recipients: ['deferred'], attempts: [0] })
+    }
+    await pauseForDays(engine, campaign)
+    for (const id of ids) {
+      expect(await engine.statusOf(id, isPutBack)).toMatchObject({ recipients: ['deferred'], attempts: [0] })
+    }
+    // The days before and after count as ever.
+    await pass(engine, 2 * secondsOfDay)
+    await startServer()
+    await untilDone(engine, ids)
+    for (const id of ids)
+      expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [1] })
+  })
+
+  test('a pause of four days takes nothing from the 72 hours of a retry whose domain is away when it ends', async () => {
+    const { engine, startServer, untilUnusable } = await startWithoutServers('direct')
+    const server = await startServer()
+    server.at('rcpt', '451 4.7.1 Greylisted')
+    const campaign = await addCampaign(engine)
+    const ids = await campaign.send(['n0@one.test', 'n1@one.test'])
+    for (const id of ids) {
+      // While the first is in its conversation, there is no room for the second.
+      while ((await engine.statusOf(id, isPutBack)).recipients[0] !== 'deferred') await pass(engine, 6)
+    }
+    await server.stop()
+    await pauseForDays(engine, campaign)
+    await untilUnusable(1)
+    await pass(engine, 61)
+    for (const id of ids) {
+      expect(await engine.statusOf(id, isPutBack)).toMatchObject({ recipients: ['deferred'], attempts: [1] })
+    }
+    await startServer()
+    await untilDone(engine, ids)
+    for (const id of ids)
+      expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [2] })
+  })
+
+  test('a pause of four days only puts off that an email is given up, also of two pauses', async () => {
+    const { engine, untilUnusable } = await startWithoutServers('direct')
+    const campaign = await addCampaign(engine)
+    const ids = await campaign.send(['n0@one.test', 'n1@one.test'])
+    await untilUnusable(1)
+    await pass(engine, 61)
+    for (let pauses = 0; pauses < 2; pauses++) {
+      await pauseForDays(engine, campaign)
+      await pass(engine, secondsOfDay)
+    }
+    for (const id of ids) expect(await engine.statusOf(id, isPutBack)).toMatchObject({ recipients: ['deferred'] })
+    await pass(engine, secondsOfDay)
+    await untilDone(engine, ids)
+    for (const id of ids) {
+      expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
+      expect((await engine.timelineOf(id)).at(-1)?.detail).toMatch(/^Given up after 72 hours/)
+    }
+  })
+})

@@ -1,0 +1,45 @@
+import { newId } from '../../../server/shared/ids.ts'
+import type { MailEngine } from '../mail-engine.ts'
+
+export type Campaign = Awaited<ReturnType<typeof addCampaign>>
+
+/** Adds a campaign that is sending to the account of an engine. Its emails are stored by hand, not by its worker. */
+export async function addCampaign({ db, accountId, clock, send }: MailEngine) {
+  const at = clock.now()
+  const id = newId('campaign', at)
+  await db
+    .insertInto('campaigns')
+    .values({
+      id,
+      account_id: accountId,
+      mode: 'live',
+      status: 'sending',
+      name: 'News',
+      audience_id: newId('audience', at),
+      sender: 'hello@example.test',
+      reply_to: [],
+      subject: 'News',
+      track_opens: false,
+      track_clicks: false,
+      tags: [],
+      metadata: '{}',
+      late_start: 'send',
+      created_at: at,
+      updated_at: at,
+    })
+    .execute()
+
+  return {
+    id,
+    /** Stores an email to each address. Returns their ids. */
+    async send(addresses: readonly string[]): Promise<string[]> {
+      const ids: string[] = []
+      for (const address of addresses) ids.push(await send({ to: [address], campaignId: id }, 'bulk'))
+      return ids
+    },
+    /** Pauses or resumes it. */
+    async set(status: 'sending' | 'paused'): Promise<void> {
+      await db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
+    },
+  }
+}
