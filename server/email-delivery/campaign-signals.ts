@@ -1,20 +1,35 @@
 import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../lib/polling-loop.ts'
-import { type CampaignOfEmail, selectStoppedCampaigns } from './sending-queries.ts'
+import { type CampaignOfEmail, type CampaignState, selectCampaignStates } from './sending-queries.ts'
 
-/** Tells emails in hand that their campaign was paused or canceled. */
+/** Tells emails in hand that their campaign was paused or canceled, or rests outside of its `sendWindow`. */
 export type CampaignSignals = Pick<Loop, 'idleMs' | 'stop'> & {
   /**
    * Returns a signal for an email of a campaign, until `leave` is called. It is aborted when the service stops, and
-   * about 0.25 s after the campaign was paused or canceled.
+   * about 0.25 s after the campaign was paused or canceled. That of a first attempt is aborted too when the campaign
+   * begins to rest; retries leave at any hour.
    */
-  join(campaign: CampaignOfEmail): { signal: AbortSignal; leave: () => void }
+  join(campaign: CampaignOfEmail, attempt: Attempt): { signal: AbortSignal; leave: () => void }
 }
+
+type Attempt = 'first' | 'later'
 
 type Options = { db: Db; stopping: AbortSignal; onError: (error: unknown) => void }
 
 /** A campaign with emails in hand. */
-type Joined = { campaign: CampaignOfEmail; controller: AbortController; signal: AbortSignal; emails: number }
+type Joined = {
+  campaign: CampaignOfEmail
+  attempt: Attempt
+  controller: AbortController
+  signal: AbortSignal
+  emails: number
+}
+
+/** The states in which an email is not sent. */
+const held: Record<Attempt, readonly CampaignState[]> = {
+  first: ['paused', 'canceled', 'resting'],
+  later: ['paused', 'canceled'],
+}
 
 /** Milliseconds between looks at the campaigns with emails in hand. Without such, nothing is looked at. */
 const intervalMs = 250
@@ -27,34 +42,41 @@ export function startCampaignSignals({ db, stopping, onError }: Options): Campai
     async run() {
       if (joined.size === 0) return false
       const looked = new Map(joined)
-      const campaigns = [...looked.values()].map(({ campaign }) => campaign)
-      for (const id of await selectStoppedCampaigns(db, campaigns)) {
-        looked.get(id)?.controller.abort()
+      const states = await selectCampaignStates(
+        db,
+        [...looked.values()].map(({ campaign }) => campaign),
+      )
+      for (const [key, one] of looked) {
+        const state = states.get(one.campaign.id)
+        if (state === undefined || !held[one.attempt].includes(state)) continue
+        one.controller.abort()
         // Emails that are begun after it was resumed have a signal of their own.
-        if (joined.get(id) === looked.get(id)) joined.delete(id)
+        if (joined.get(key) === one) joined.delete(key)
       }
       return false
     },
   })
 
-  function add(campaign: CampaignOfEmail): Joined {
+  function add(key: string, campaign: CampaignOfEmail, attempt: Attempt): Joined {
     const controller = new AbortController()
-    const one = { campaign, controller, signal: AbortSignal.any([stopping, controller.signal]), emails: 0 }
-    joined.set(campaign.id, one)
+    const signal = AbortSignal.any([stopping, controller.signal])
+    const one = { campaign, attempt, controller, signal, emails: 0 }
+    joined.set(key, one)
     return one
   }
 
   return {
     idleMs: looking.idleMs,
     stop: looking.stop,
-    join(campaign) {
-      const one = joined.get(campaign.id) ?? add(campaign)
+    join(campaign, attempt) {
+      const key = `${attempt} ${campaign.id}`
+      const one = joined.get(key) ?? add(key, campaign, attempt)
       one.emails += 1
       return {
         signal: one.signal,
         leave() {
           one.emails -= 1
-          if (one.emails === 0 && joined.get(campaign.id) === one) joined.delete(campaign.id)
+          if (one.emails === 0 && joined.get(key) === one) joined.delete(key)
         },
       }
     },

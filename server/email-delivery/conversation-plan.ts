@@ -32,7 +32,7 @@ export type Plan = {
   withheld: readonly DueRecipient[]
   /** Recipients that are not sent to because their campaign was canceled. */
   canceled: readonly DueRecipient[]
-  /** True: the campaign is paused, so that its recipients wait. */
+  /** True: the campaign is paused, or rests before the first attempt, so that its recipients wait. */
   isHeld: boolean
   /** Recipients that cannot be sent to because of the sending domain or unusable links. */
   obstructed: readonly Obstructed[]
@@ -67,7 +67,8 @@ export type Manner = {
  * each recipient has a conversation of their own.
  */
 export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, routes: Routes): Plan {
-  const isHeld = email.campaignStatus === 'paused'
+  const isHeld =
+    email.campaignStatus === 'paused' || (email.campaignStatus === 'resting' && email.recipients.every(isUntried))
   const waitingNow = isHeld ? [] : email.recipients.filter((recipient) => recipient.due)
   const canceled = email.campaignStatus === 'canceled' ? waitingNow : []
   const due = canceled.length > 0 ? [] : waitingNow
@@ -93,6 +94,11 @@ export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, ro
     return []
   })
   return { email, conversations, simulated, withheld, canceled, isHeld, obstructed, parkedAt: [...parkedAt], waiting }
+}
+
+/** Returns whether the first attempt at a recipient is to come. Retries leave outside of the `sendWindow` too. */
+export function isUntried({ status, attempts }: DueRecipient): boolean {
+  return status === 'queued' && attempts === 0
 }
 
 /**

@@ -31,10 +31,13 @@ export type DueEmail = {
   /** Null: it is of no campaign. */
   campaign: CampaignOfEmail | null
   /** The state of the campaign that it is part of. Null: of none, or of one that is deleted. */
-  campaignStatus: CampaignStatus | null
+  campaignStatus: CampaignState | null
   /** All recipients, including those without work to do: the message headers name them. */
   recipients: readonly DueRecipient[]
 }
+
+/** `resting`: it is sending, and waits until its `sendWindow` opens. */
+export type CampaignState = CampaignStatus | 'resting'
 
 /** The key of a campaign that an email is part of. */
 export type CampaignOfEmail = { accountId: string; id: string }
@@ -81,7 +84,7 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     domain_status: EmailDomain['status']
     return_path: string
     doubts: ('unknown' | 'resent')[]
-    campaign_status: CampaignStatus | null
+    campaign_status: CampaignState | null
     suppressed: SuppressionsTable['reason'] | null
     /** Of the people in the audience of the email. Null: none is in it, or there is none. */
     contact_status: ContactsTable['status'] | null
@@ -103,6 +106,12 @@ const people = sql`
   WHERE account_id = e.account_id AND id = m.subscriber_id AND email_key <> r.address_key
 `
 
+/** The state of a campaign `c`. */
+const campaignState = sql<CampaignState>`
+  CASE WHEN c.status = 'sending' AND c.waiting_for = 'send_window' AND c.waiting_until > ${queueNow} THEN 'resting'
+    ELSE c.status END
+`
+
 /**
  * Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks.
  * A recipient in `sending` is due: only the owner of the claim sends, so the previous owner has died.
@@ -120,7 +129,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         WHERE t.email_id = e.id AND t.position = r.position AND t.type IN ('unknown', 'resent') ORDER BY t.id
       ) END AS doubts,
       (
-        SELECT c.status FROM campaigns c WHERE c.account_id = e.account_id AND c.id = e.campaign_id
+        SELECT ${campaignState} FROM campaigns c WHERE c.account_id = e.account_id AND c.id = e.campaign_id
       ) AS campaign_status,
       (
         SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
@@ -177,16 +186,18 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
   })
 }
 
-/** Returns the ids of those of the campaigns that are paused or canceled. */
-export async function selectStoppedCampaigns(handle: Handle, campaigns: readonly CampaignOfEmail[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    SELECT c.id FROM campaigns c
+/** Returns the states of campaigns by their ids. */
+export async function selectCampaignStates(
+  handle: Handle,
+  campaigns: readonly CampaignOfEmail[],
+): Promise<Map<string, CampaignState>> {
+  const { rows } = await sql<{ id: string; state: CampaignState }>`
+    SELECT c.id, ${campaignState} AS state FROM campaigns c
     JOIN unnest(
       ${campaigns.map(({ accountId }) => accountId)}::text[], ${campaigns.map(({ id }) => id)}::text[]
     ) AS i (account_id, id) ON c.account_id = i.account_id AND c.id = i.id
-    WHERE c.status IN ('paused', 'canceled')
   `.execute(handle)
-  return rows.map(({ id }) => id)
+  return new Map(rows.map(({ id, state }) => [id, state]))
 }
 
 /** Reads the current state of a sending domain; null: it was deleted. */

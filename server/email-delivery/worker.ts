@@ -14,6 +14,7 @@ import {
   factsAtOnce,
   factsOfWaiting,
   isBegun,
+  isUntried,
   nextLook,
   type Plan,
   type Planned,
@@ -86,7 +87,7 @@ const batchSize = 200
 const minBatchSize = 50
 const gatheringMs = 20
 const keepAliveMs = 5_000
-/** Wait of an email whose campaign is paused. Milliseconds. */
+/** Wait of an email whose campaign is paused, or rests. Milliseconds. */
 const heldMs = 60_000
 /** Time for storing the last results when the service stops. Milliseconds. */
 const settlingMs = 1_000
@@ -109,7 +110,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const campaigns = startCampaignSignals({
     db,
     stopping: aborting.signal,
-    onError: report('looking for paused and canceled campaigns'),
+    onError: report('looking for campaigns that stopped'),
   })
   const settling = startEmailSettler({
     ...options,
@@ -320,7 +321,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   function run(one: EmailInHand, planned: Planned, draft: Draft): void {
     const { campaign } = planned.email
-    const joined = campaign && campaigns.join(campaign)
+    const joined = campaign && campaigns.join(campaign, planned.recipients.every(isUntried) ? 'first' : 'later')
     const ending = sender
       .converse(planned, draft, { stopping: aborting.signal, waiting: joined?.signal ?? aborting.signal })
       .then((conversed) => settle(one, conversed))

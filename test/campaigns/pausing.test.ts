@@ -1,9 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { createEngine } from '../../server/campaigns/engine.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { planOf } from '../../server/email-delivery/conversation-plan.ts'
-import { recordFacts } from '../../server/email-delivery/record-facts.ts'
-import { lockDue, markSending, revertSending } from '../../server/email-delivery/sending-queries.ts'
+import { markSending, revertSending } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -58,43 +56,19 @@ test('pausing and resuming while a batch is rendered loses nobody, also not the 
   expect(await statusOf(id)).toBe('completed')
 })
 
-/** Records a reply of a mail server to the only email: to try again later, or that it is accepted. */
-async function told(kind: 'deferred' | 'accepted'): Promise<void> {
-  const { id } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
-  const place = { emailId: id, position: 0, at: world.time.clock.now(), host: 'mx.example.org' }
-  const reply = kind === 'deferred' ? '450 Later' : '250 OK'
-  await inTransaction(world.db, async (trx) => {
-    await markSending(trx, { begun: [place], resent: [], at: place.at })
-  })
-  const fact =
-    kind === 'deferred'
-      ? { ...place, kind, reason: reply, reply, unknown: false }
-      : { ...place, kind, final: true, reply }
-  await recordFacts(world.db, { outbox: world.outbox }, [fact])
-}
-
-/** Returns the plan of a worker for the only email. */
-async function planned() {
-  const { id } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
-  const [email] = await inTransaction(world.db, (trx) => lockDue(trx, [id]))
-  if (email === undefined) throw new Error('the email is gone')
-  const routes = { destinationOf: (domain: string) => domain, unusable: () => null, take: () => () => undefined }
-  return planOf(email, { lane: 'bulk', personal: true, obstacle: null }, routes)
-}
-
 test('an email that is to be tried again waits while its campaign is paused, and is counted once', async () => {
   const id = await world.draft(await world.addAudience(1))
   await world.start(id)
   await world.run()
-  await told('deferred')
+  await world.told('deferred')
   await world.campaigns.pause(world.db, world.live, id)
   const counts = () => world.campaigns.statistics(world.db, world.live, id)
   expect(await counts()).toMatchObject({ recipients: 1, queued: 0, waiting: 0, handedOver: 1 })
   await world.time.advance(24 * 3_600_000)
-  expect(await planned()).toMatchObject({ isHeld: true, conversations: [] })
+  expect(await world.planned()).toMatchObject({ isHeld: true, conversations: [] })
   await world.campaigns.resume(world.db, world.live, id)
-  expect(await planned()).toMatchObject({ isHeld: false, conversations: [{ recipients: [{ attempts: 1 }] }] })
-  await told('accepted')
+  expect(await world.planned()).toMatchObject({ isHeld: false, conversations: [{ recipients: [{ attempts: 1 }] }] })
+  await world.told('accepted')
   await pass(3)
   expect(await statusOf(id)).toBe('completed')
   expect(await counts()).toMatchObject({ recipients: 1, handedOver: 1, emails: { sent: 1 } })
@@ -132,10 +106,10 @@ test('an email that is to be tried again is canceled with its campaign', async (
   const id = await world.draft(await world.addAudience(1))
   await world.start(id)
   await world.run()
-  await told('deferred')
+  await world.told('deferred')
   await world.campaigns.cancel(world.db, world.live, id)
   await world.time.advance(24 * 3_600_000)
-  expect(await planned()).toMatchObject({ conversations: [], canceled: [{ attempts: 1 }] })
+  expect(await world.planned()).toMatchObject({ conversations: [], canceled: [{ attempts: 1 }] })
 })
 
 test('a duplicate of a campaign in any state is a draft of its own', async () => {

@@ -117,6 +117,28 @@ test('of a paused campaign only what is in a conversation is handed over, and af
   expect(await statistics(id)).toMatchObject({ recipients: people, handedOver: people, waiting: 0, queued: 0 })
 })
 
+test('of a campaign whose window closes only what is in a conversation is handed over, and each person has it once', async () => {
+  const { id, release } = await holdOne('window')
+  const { db } = service.database
+  expect(await countOf('sending')).toBeGreaterThan(inBulk)
+  // As if it closed now, for two hours at least.
+  const clock = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
+  const days = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
+  const closed = JSON.stringify({ from: clock(3), to: clock(4), timezone: 'UTC', days })
+  const ofCampaign = db.updateTable('campaigns').where('id', '=', id)
+  await ofCampaign.set({ send_window: closed }).execute()
+  await expect.poll(() => countOf('sending')).toBe(inBulk)
+  await expect.poll(() => statistics(id)).toMatchObject({ queued: inBulk, waiting: people - inBulk })
+  release()
+  await untilDone(id, 'sending')
+  expect(messagesTo('window')).toHaveLength(inBulk)
+  await ofCampaign.set({ send_window: null, waiting_for: null, waiting_until: null, due_at: new Date() }).execute()
+  await untilDone(id, 'completed')
+  const addresses = messagesTo('window').map(({ recipients }) => recipients[0]?.address)
+  expect(addresses).toHaveLength(people)
+  expect(new Set(addresses).size).toBe(people)
+})
+
 test('an email that is sent singly overtakes all of a campaign that is not in a conversation', async () => {
   const { id, release } = await holdOne('overtaken')
   const before = server.messages.length

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createEngine } from '../../server/campaigns/engine.ts'
 import { claimCampaigns } from '../../server/campaigns/engine-queries.ts'
 import { windowAt } from '../../server/campaigns/send-window.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { markSending, revertSending } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -72,6 +74,23 @@ describe('outside of its window', () => {
     await world.time.advance(2_000)
     await world.run()
     expect(await get(id)).toMatchObject({ status: 'completed', waitingFor: null })
+  })
+
+  test('an email that is given back waits for its first attempt, and is tried again at any hour', async () => {
+    await start(1)
+    await world.run()
+    const { id: emailId } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
+    const place = { emailId, position: 0 }
+    const at = world.time.clock.now()
+    await inTransaction(world.db, (trx) => markSending(trx, { begun: [place], resent: [], at }))
+    await world.time.set(new Date('2026-03-28T17:00:00.000Z'))
+    await world.run()
+    expect(await world.planned()).toMatchObject({ isHeld: false, conversations: [{ recipients: [{ attempts: 1 }] }] })
+    await inTransaction(world.db, (trx) => revertSending(trx, [{ ...place, attempt: 1 }]))
+    expect(await world.planned()).toMatchObject({ isHeld: true, conversations: [] })
+    await world.told('deferred')
+    await world.time.advance(hourMs)
+    expect(await world.planned()).toMatchObject({ isHeld: false, conversations: [{ recipients: [{ attempts: 1 }] }] })
   })
 
   test('a campaign that is sent is listed and rests; pausing, resuming and canceling work at once', async () => {

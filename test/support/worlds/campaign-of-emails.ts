@@ -1,11 +1,11 @@
+import type { Db } from '../../../server/database/connection.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import type { MailEngine } from '../mail-engine.ts'
 
 export type Campaign = Awaited<ReturnType<typeof addCampaign>>
 
-/** Adds a campaign that is sending to the account of an engine. Its emails are stored by hand, not by its worker. */
-export async function addCampaign({ db, accountId, clock, send }: MailEngine) {
-  const at = clock.now()
+/** Adds a campaign that is sending to an account. Returns its id. */
+export async function seedCampaign(db: Db, accountId: string, at: Date): Promise<string> {
   const id = newId('campaign', at)
   await db
     .insertInto('campaigns')
@@ -28,7 +28,12 @@ export async function addCampaign({ db, accountId, clock, send }: MailEngine) {
       updated_at: at,
     })
     .execute()
+  return id
+}
 
+/** Adds a campaign to the account of an engine. Its emails are stored by hand, not by a worker of campaigns. */
+export async function addCampaign({ db, accountId, clock, send }: MailEngine) {
+  const id = await seedCampaign(db, accountId, clock.now())
   return {
     id,
     /** Stores an email to each address. Returns their ids. */

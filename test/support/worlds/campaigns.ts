@@ -4,8 +4,11 @@ import { createEngine } from '../../../server/campaigns/engine.ts'
 import { claimCampaigns } from '../../../server/campaigns/engine-queries.ts'
 import { guardUsedSegment } from '../../../server/campaigns/in-use.ts'
 import { createCampaignService } from '../../../server/campaigns/service.ts'
+import { inTransaction } from '../../../server/database/connection.ts'
 import { lacksDmarc } from '../../../server/domains/service.ts'
+import { type Plan, planOf } from '../../../server/email-delivery/conversation-plan.ts'
 import { recordFacts } from '../../../server/email-delivery/record-facts.ts'
+import { lockDue, markSending } from '../../../server/email-delivery/sending-queries.ts'
 import { createMailTokens } from '../../../server/message/mail-tokens.ts'
 import type { TemplateRenderer } from '../../../server/rendering/renderer.ts'
 import { createSegmentService } from '../../../server/segments/service.ts'
@@ -105,6 +108,32 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     return rows.length
   }
 
+  const onlyEmail = () => db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
+
+  /** Records a reply of a mail server to the only email: to try again later, or that it is accepted. */
+  async function told(kind: 'deferred' | 'accepted'): Promise<void> {
+    const { id } = await onlyEmail()
+    const place = { emailId: id, position: 0, at: time.clock.now(), host: 'mx.example.org' }
+    const reply = kind === 'deferred' ? '450 Later' : '250 OK'
+    await inTransaction(db, async (trx) => {
+      await markSending(trx, { begun: [place], resent: [], at: place.at })
+    })
+    const fact =
+      kind === 'deferred'
+        ? { ...place, kind, reason: reply, reply, unknown: false }
+        : { ...place, kind, final: true, reply }
+    await recordFacts(db, { outbox }, [fact])
+  }
+
+  /** Returns the plan of a worker for the only email. */
+  async function planned(): Promise<Plan> {
+    const { id } = await onlyEmail()
+    const [email] = await inTransaction(db, (trx) => lockDue(trx, [id]))
+    if (email === undefined) throw new Error('the email is gone')
+    const routes = { destinationOf: (domain: string) => domain, unusable: () => null, take: () => () => undefined }
+    return planOf(email, { lane: 'bulk', personal: true, obstacle: null }, routes)
+  }
+
   /** Has all queued emails leave, and the campaigns notice it, until none is left to be made now. */
   async function deliver(): Promise<void> {
     let handed = 1
@@ -132,6 +161,8 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
       await campaigns.send(db, live, id, null)
     },
     handOver,
+    told,
+    planned,
     deliver,
     /** How many recipients have which status. */
     async statuses(): Promise<Record<string, number>> {
