@@ -34,6 +34,8 @@ export type Plan = {
   canceled: readonly DueRecipient[]
   /** True: the campaign is paused, or rests before the first attempt, so that its recipients wait. */
   isHeld: boolean
+  /** Recipients of a paused campaign whose attempt ended with the process that began it. */
+  lost: readonly DueRecipient[]
   /** Recipients that cannot be sent to because of the sending domain or unusable links. */
   obstructed: readonly Obstructed[]
   /** Destinations without room: their due recipients wait for a later pass. */
@@ -69,6 +71,7 @@ export type Manner = {
 export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, routes: Routes): Plan {
   const isHeld =
     email.campaignStatus === 'paused' || (email.campaignStatus === 'resting' && email.recipients.every(isUntried))
+  const lost = isHeld ? email.recipients.filter(({ status }) => status === 'sending') : []
   const waitingNow = isHeld ? [] : email.recipients.filter((recipient) => recipient.due)
   const canceled = email.campaignStatus === 'canceled' ? waitingNow : []
   const due = canceled.length > 0 ? [] : waitingNow
@@ -93,7 +96,8 @@ export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, ro
     else waiting.push({ unusable, recipients: group.recipients })
     return []
   })
-  return { email, conversations, simulated, withheld, canceled, isHeld, obstructed, parkedAt: [...parkedAt], waiting }
+  const held = { isHeld, lost }
+  return { email, conversations, simulated, withheld, canceled, ...held, obstructed, parkedAt: [...parkedAt], waiting }
 }
 
 /** Returns whether the first attempt at a recipient is to come. Retries leave outside of the `sendWindow` too. */
@@ -142,7 +146,9 @@ export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; r
 export function waitsOf(plans: readonly Plan[], { isOnly }: { isOnly: boolean }) {
   const keysOf = ({ email }: Plan, recipients: readonly DueRecipient[]): RecipientKey[] =>
     recipients.map(({ position }) => ({ emailId: email.id, position }))
-  const isTried = ({ status, triedSince }: DueRecipient) => isWaiting(status) && triedSince !== null
+  // Of a lost recipient its fact sets the time of the next attempt.
+  const isTried = ({ status, triedSince }: DueRecipient) =>
+    triedSince !== null && isWaiting(status) && status !== 'sending'
   const held = plans.flatMap((plan) => {
     if (!plan.isHeld) return []
     return keysOf(
@@ -169,8 +175,8 @@ function detailOfResent(status: DueRecipient['status']): string {
 }
 
 /** Returns whether an email has work to do now. */
-export function isBegun({ conversations, simulated, withheld, canceled, obstructed }: Plan): boolean {
-  return conversations.length + simulated.length + withheld.length + canceled.length + obstructed.length > 0
+export function isBegun({ conversations, simulated, withheld, canceled, lost, obstructed }: Plan): boolean {
+  return [conversations, simulated, withheld, canceled, lost, obstructed].some(({ length }) => length > 0)
 }
 
 /**
@@ -187,8 +193,9 @@ export function factsOfWaiting({ email, waiting }: Plan, at: Date): RecipientFac
   )
 }
 
-/** Returns the facts that need no mail server: simulated, withheld, canceled and obstructed recipients. */
-export function factsAtOnce({ email, simulated, withheld, canceled, obstructed }: Plan, at: Date): RecipientFact[] {
+/** Returns the facts that need no mail server: simulated, withheld, canceled, lost and obstructed recipients. */
+export function factsAtOnce(plan: Plan, at: Date): RecipientFact[] {
+  const { email, simulated, withheld, canceled, lost, obstructed } = plan
   const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
   return [
     ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
@@ -204,6 +211,10 @@ export function factsAtOnce({ email, simulated, withheld, canceled, obstructed }
       reason: `The campaign was canceled${recipient.mayHaveIt ? ' before the email was sent again. Whether the server took it before is not known: the recipient may have it.' : ' before the email was sent.'}`,
       ...keyOf(recipient),
     })),
+    ...lost.map((recipient) => {
+      const reason = `${senderDied} The campaign is paused: it is sent again when it goes on.`
+      return { kind: 'deferred' as const, reason, reply: null, host: null, unknown: true, ...keyOf(recipient) }
+    }),
     ...factsOfObstacles(email, obstructed, at),
   ]
 }

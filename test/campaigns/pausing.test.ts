@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { createEngine } from '../../server/campaigns/engine.ts'
 import { inTransaction } from '../../server/database/connection.ts'
+import { factsAtOnce } from '../../server/email-delivery/conversation-plan.ts'
+import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { markSending, revertSending } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
@@ -101,6 +103,29 @@ test.each(['pause', 'cancel'] as const)(
     expect(await world.db.selectFrom('emails').select('id').execute()).toEqual([{ id: emailId }])
   },
 )
+
+test('an email that a process had begun when it died is counted as handed over in a pause, and still tried', async () => {
+  const id = await world.draft(await world.addAudience(1))
+  await world.start(id)
+  await world.run()
+  const { id: emailId } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
+  const at = world.time.clock.now()
+  await inTransaction(world.db, (trx) => markSending(trx, { begun: [{ emailId, position: 0 }], resent: [], at }))
+  await world.campaigns.pause(world.db, world.live, id)
+  const counts = () => world.campaigns.statistics(world.db, world.live, id)
+  expect(await counts()).toMatchObject({ recipients: 1, queued: 1, handedOver: 0 })
+  // Its claim has lapsed, and another process looks at it.
+  await recordFacts(world.db, { outbox: world.outbox }, factsAtOnce(await world.planned(), at))
+  await world.time.advance(2_000)
+  await world.run()
+  expect(await counts()).toMatchObject({ recipients: 1, queued: 0, waiting: 0, handedOver: 1, deferred: 1 })
+  expect(await world.statuses()).toEqual({ handed_over: 1 })
+  // Nothing is left to count.
+  expect(await world.db.selectFrom('campaigns').select('due_at').execute()).toEqual([{ due_at: null }])
+  await world.campaigns.resume(world.db, world.live, id)
+  await world.time.advance(600_000)
+  expect(await world.planned()).toMatchObject({ lost: [], conversations: [{ recipients: [{ isAnswerLost: true }] }] })
+})
 
 test('an email that is to be tried again is canceled with its campaign', async () => {
   const id = await world.draft(await world.addAudience(1))

@@ -1,23 +1,9 @@
-import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { isDone, type MailEngine } from '../support/mail-engine.ts'
-import { addCampaign, type Campaign } from '../support/worlds/campaign-of-emails.ts'
+import { addCampaign, type Campaign, pass } from '../support/worlds/campaign-of-emails.ts'
 import { isPutBack, startWithoutServers, untilDone } from '../support/worlds/unusable-servers.ts'
 
 const secondsOfDay = 86_400
-
-/** Lets time pass, and waits until the worker has looked at all emails that are due then. */
-async function pass(engine: MailEngine, seconds: number): Promise<void> {
-  await engine.advance(seconds)
-  const due = async () => {
-    const { rows } = await sql`
-      SELECT id FROM pgboss.job
-      WHERE name = 'emails' AND (state = 'active' OR state < 'active' AND start_after <= pgboss.job_now())
-    `.execute(engine.db)
-    return rows.length
-  }
-  await expect.poll(due).toBe(0)
-}
 
 describe('a pause of four days', () => {
   /** Pauses and resumes, and lets the worker look at all emails before and after. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { deleteDomain, isDone, type MailEngine, setStatus } from '../support/mail-engine.ts'
+import { addCampaign, pass } from '../support/worlds/campaign-of-emails.ts'
 import { startWithScript } from '../support/worlds/email-delivery.ts'
 
 const typesOf = async (engine: MailEngine, id: string) => (await engine.timelineOf(id)).map(({ type }) => type)
@@ -88,6 +89,28 @@ describe('what a worker that died was sending', () => {
     expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [3] })
     expect(await typesOf(engine, id)).toEqual(['unknown', 'resent', 'delivered'])
     expect(engine.resent).toBe(1)
+  })
+
+  test('an email of a dead worker whose campaign is paused is said to wait, and is sent again when it goes on', async () => {
+    const { server, engine, id } = await foundAfter(async (engine) => {
+      const campaign = await addCampaign(engine)
+      await campaign.set('paused')
+      await engine.db.updateTable('emails').set({ campaign_id: campaign.id }).execute()
+    })
+    const isDeferred = ({ recipients }: { recipients: string[] }) => recipients[0] === 'deferred'
+    expect(await engine.statusOf(id, isDeferred)).toMatchObject({ status: 'sending', attempts: [1] })
+    expect(await engine.timelineOf(id)).toMatchObject([
+      {
+        type: 'unknown',
+        detail: expect.stringMatching(/the server took the message is not known.*campaign is paused/),
+      },
+    ])
+    await pass(engine, 601)
+    expect(server.messages).toEqual([])
+    await engine.db.updateTable('campaigns').set({ status: 'sending' }).execute()
+    await engine.advance(61)
+    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [2] })
+    expect(await typesOf(engine, id)).toEqual(['unknown', 'resent', 'delivered'])
   })
 })
 

@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+import { expect } from 'vitest'
 import type { Db } from '../../../server/database/connection.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import type { MailEngine } from '../mail-engine.ts'
@@ -47,4 +49,17 @@ export async function addCampaign({ db, accountId, clock, send }: MailEngine) {
       await db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
     },
   }
+}
+
+/** Lets time pass, and waits until the worker has looked at all emails that are due then. */
+export async function pass(engine: MailEngine, seconds: number): Promise<void> {
+  await engine.advance(seconds)
+  const due = async () => {
+    const { rows } = await sql`
+      SELECT id FROM pgboss.job
+      WHERE name = 'emails' AND (state = 'active' OR state < 'active' AND start_after <= pgboss.job_now())
+    `.execute(engine.db)
+    return rows.length
+  }
+  await expect.poll(due).toBe(0)
 }
