@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isDone, type MailEngine } from '../support/mail-engine.ts'
+import type { SmtpReaction } from '../support/scripted-smtp-session.ts'
 import { addCampaign, type Campaign, pass } from '../support/worlds/campaign-of-emails.ts'
 import { isPutBack, startWithoutServers, untilDone } from '../support/worlds/unusable-servers.ts'
 
@@ -77,4 +78,32 @@ describe('a pause of four days', () => {
       expect((await engine.timelineOf(id)).at(-1)?.detail).toMatch(/^Given up after 72 hours/)
     }
   })
+})
+
+test('an email whose first mail server breaks off in a pause goes to no other one before it is resumed, and is not lost', async () => {
+  const { engine, startServer, addName } = await startWithoutServers('direct')
+  const [first, second] = [await startServer(), await startServer('127.0.0.2')]
+  const MX = ['one.test', 'two.test'].map((exchange, priority) => ({ exchange, priority }))
+  addName('both.test', { MX })
+  const held = Promise.withResolvers<SmtpReaction>()
+  first.at('mail', () => held.promise)
+  const campaign = await addCampaign(engine)
+  const [ada = ''] = await campaign.send(['ada@both.test'])
+  await first.reached('mail')
+  // It waits for the only connection.
+  const [bob = ''] = await campaign.send(['bob@both.test'])
+  await engine.statusOf(bob, ({ recipients }) => recipients[0] === 'sending')
+  await campaign.set('paused')
+  await engine.statusOf(bob, ({ recipients }) => recipients[0] === 'queued')
+  held.resolve({ next: 'reset' })
+  expect(await engine.statusOf(ada, isPutBack)).toEqual({ status: 'sending', recipients: ['deferred'], attempts: [1] })
+  await pass(engine, 3_600)
+  expect([first.messages.length, second.connections]).toEqual([0, 0])
+  first.at('mail', () => undefined)
+  await campaign.set('sending')
+  await pass(engine, 61)
+  await untilDone(engine, [ada, bob])
+  expect(await engine.statusOf(ada, isDone)).toMatchObject({ status: 'delivered', attempts: [2] })
+  expect(await engine.statusOf(bob, isDone)).toMatchObject({ status: 'delivered', attempts: [1] })
+  expect([first.messages.length, second.connections]).toEqual([2, 0])
 })

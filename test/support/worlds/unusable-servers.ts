@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { expect, onTestFinished } from 'vitest'
-import { startDnsServer } from '../dns-server.ts'
+import { type DnsAnswer, startDnsServer } from '../dns-server.ts'
 import { isDone, type MailEngine, startMailEngine } from '../mail-engine.ts'
 import { patienceMs } from '../patience.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../scripted-smtp.ts'
@@ -36,6 +36,8 @@ export async function startWithoutServers(to: 'relay' | 'direct') {
   })
   return {
     engine,
+    /** Sets the records of another name. */
+    addName: (...[name, answer]: [string, DnsAnswer]) => dns.set(name, answer),
     stopResolver: () => dns.stop(),
     async restartResolver() {
       dns = await startDns({ port: Number(dns.address.split(':')[1]) })
