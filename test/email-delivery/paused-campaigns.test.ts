@@ -80,6 +80,19 @@ describe('a pause of four days', () => {
   })
 })
 
+test('an email whose domain is looked up when its campaign is paused is given back at once, as nothing was tried', async () => {
+  const { engine, addName, untilLookedUp } = await startWithoutServers('direct')
+  addName('silent.test', 'silence')
+  const campaign = await addCampaign(engine)
+  const [id = ''] = await campaign.send(['ada@silent.test'])
+  await untilLookedUp('silent.test')
+  await campaign.set('paused')
+  const given = await engine.statusOf(id, isPutBack)
+  expect(given).toEqual({ status: 'queued', recipients: ['queued'], attempts: [0] })
+  expect(await engine.eventsOf(id)).toEqual([])
+  expect(engine.unusable).toBe(0)
+})
+
 test('an email whose first mail server breaks off in a pause goes to no other one before it is resumed, and is not lost', async () => {
   const { engine, startServer, addName } = await startWithoutServers('direct')
   const [first, second] = [await startServer(), await startServer('127.0.0.2')]

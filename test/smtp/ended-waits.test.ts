@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { brokenOff } from '../../server/smtp/connection.ts'
 import type { Transport } from '../../server/smtp/transport.ts'
+import { createTestTime } from '../support/clock.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
 import type { SmtpReaction, SmtpStage } from '../support/scripted-smtp-session.ts'
@@ -14,6 +16,7 @@ const destination = 'receiver.test'
 let dns: DnsServer
 let first: ScriptedSmtp
 let second: ScriptedSmtp
+let time: ReturnType<typeof createTestTime>
 let transport: Transport
 
 beforeEach(async () => {
@@ -24,7 +27,8 @@ beforeEach(async () => {
   dns.set('second.test', ['127.0.0.2'])
   const MX = ['first.test', 'second.test'].map((exchange, priority) => ({ exchange, priority }))
   dns.set(destination, { MX })
-  transport = directTo({ dns, port: first.port })
+  time = createTestTime()
+  transport = directTo({ dns, port: first.port, clock: time.clock })
 })
 afterEach(async () => {
   await transport.close()
@@ -39,6 +43,7 @@ function begin() {
 }
 
 const send = () => transport.send(conversation({ destination }), never)
+const untilAsked = (name: string) => expect.poll(() => dns.queries.map((query) => query.name)).toContain(name)
 
 /** Holds the reaction of a server at a stage until it is released. */
 function hold(server: ScriptedSmtp, stage: SmtpStage): (reaction?: SmtpReaction) => void {
@@ -48,6 +53,28 @@ function hold(server: ScriptedSmtp, stage: SmtpStage): (reaction?: SmtpReaction)
 }
 
 const isUsable = () => transport.unusable(destination) === null
+
+describe('a wait that ends while names are looked up', () => {
+  test('a wait that ends while the servers of a domain are looked up is no attempt, and says nothing of the domain', async () => {
+    dns.set(destination, 'silence')
+    const { outcomes, endWait } = begin()
+    await untilAsked(destination)
+    endWait()
+    expect(await outcomes).toMatchObject([{ kind: 'deferred', unusable: true, reason: brokenOff().message }])
+    expect(isUsable()).toBe(true)
+  })
+
+  test('a wait that ends while the address of a server is looked up says nothing of that server', async () => {
+    dns.set('first.test', 'silence')
+    const { outcomes, endWait } = begin()
+    await untilAsked('first.test')
+    endWait()
+    expect(await outcomes).toMatchObject([{ kind: 'deferred', unusable: true, reason: brokenOff().message }])
+    expect([isUsable(), second.connections]).toEqual([true, 0])
+    dns.set('first.test', ['127.0.0.1'])
+    expect(await send()).toMatchObject([{ kind: 'accepted', host: 'first.test' }])
+  })
+})
 
 describe('a first server that breaks off after the wait has ended', () => {
   test.each<SmtpReaction>([{ next: 'drop' }, { next: 'reset' }])(
@@ -85,5 +112,38 @@ describe('a first server that breaks off after the wait has ended', () => {
     release({ next: 'drop' })
     expect(await outcomes).toMatchObject([{ kind: 'deferred', unusable: true, reply: null }])
     expect([isUsable(), first.connections, second.connections]).toEqual([true, 1, 0])
+  })
+})
+
+describe('a domain in back-off', () => {
+  beforeEach(async () => {
+    for (const server of [first, second]) server.at('connect', { reply: '421 4.3.2 Not now', next: 'drop' })
+    await send()
+    expect(isUsable()).toBe(false)
+    await time.advance(60_000)
+    for (const server of [first, second]) server.at('connect', () => undefined)
+  })
+
+  test.each([
+    ['takes', undefined, 'accepted'],
+    ['refuses for now', '451 4.7.1 Greylisted', 'deferred'],
+    ['refuses', '550 5.1.1 Nobody', 'bounced'],
+  ])('a server that %s a message after the wait has ended ends the back-off', async (_what, reaction, kind) => {
+    const release = hold(first, 'rcpt')
+    const { outcomes, endWait } = begin()
+    await first.reached('rcpt')
+    endWait()
+    release(reaction)
+    expect(await outcomes).toMatchObject([{ kind, host: 'first.test' }])
+    expect(isUsable()).toBe(true)
+  })
+
+  test('a wait that ends before a server has spoken leaves the back-off as it is', async () => {
+    hold(first, 'connect')
+    const { outcomes, endWait } = begin()
+    await first.reached('connect', 2)
+    endWait()
+    expect(await outcomes).toMatchObject([{ kind: 'deferred', unusable: true }])
+    expect(transport.unusable(destination)).toMatchObject({ reply: '421 4.3.2 Not now' })
   })
 })

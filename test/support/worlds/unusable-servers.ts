@@ -38,6 +38,7 @@ export async function startWithoutServers(to: 'relay' | 'direct') {
     engine,
     /** Sets the records of another name. */
     addName: (...[name, answer]: [string, DnsAnswer]) => dns.set(name, answer),
+    untilLookedUp: (name: string) => expect.poll(() => dns.queries.map((query) => query.name)).toContain(name),
     stopResolver: () => dns.stop(),
     async restartResolver() {
       dns = await startDns({ port: Number(dns.address.split(':')[1]) })
