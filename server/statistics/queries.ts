@@ -73,12 +73,13 @@ export async function selectRanking(handle: Handle, query: RankingQuery): Promis
   return executePrepared(
     handle,
     { name: 'statistics_ranking' },
+    // Row comparisons, so that only one index has these columns, whatever the statistics say.
     sql<Figures & { key: string }>`
       WITH busiest AS MATERIALIZED (
         SELECT key, sum(amount) AS amount FROM (
           SELECT key, ${amount} AS amount FROM statistics_days
-          WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind}
-            AND day >= ${since} AND day < ${until}
+          WHERE (account_id, mode, kind, day) >= (${scope.accountId}, ${scope.mode}, ${kind}, ${since})
+            AND (account_id, mode, kind, day) < (${scope.accountId}, ${scope.mode}, ${kind}, ${until})
           UNION ALL
           SELECT key, ${amount} FROM statistics_deltas
           WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind} AND key <> ''
@@ -89,8 +90,9 @@ export async function selectRanking(handle: Handle, query: RankingQuery): Promis
       SELECT key, ${sums} FROM (
         SELECT b.key, amount, ${names} FROM busiest b CROSS JOIN LATERAL (
           SELECT ${names} FROM statistics_days
-          WHERE account_id = ${scope.accountId} AND mode = ${scope.mode} AND kind = ${kind} AND key = b.key
-            AND day >= ${since} AND day < ${until}
+          WHERE (account_id, mode, kind, key, day) >= (${scope.accountId}, ${scope.mode}, ${kind}, b.key, ${since})
+            AND (account_id, mode, kind, key, day) < (${scope.accountId}, ${scope.mode}, ${kind}, b.key, ${until})
+          OFFSET 0
         ) d
         UNION ALL
         SELECT key, amount, ${names} FROM statistics_deltas JOIN busiest USING (key)
