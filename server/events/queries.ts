@@ -116,7 +116,7 @@ async function lookThrough(
   // One statement, so that the events and `lookedTo` are of the same snapshot.
   const { rows } = await sql<(PositionedRow | { id: null }) & { looked_to: string | null }>`
     WITH looked AS MATERIALIZED (
-      ${positionsOf(scope.accountId, kinds, { above, below, order, limit: looked })}
+      ${positionsOf(scope.accountId, kinds, { above, below, order, limit: looked, withDeleted: looked > limit })}
     ), found AS (
       SELECT p.position, e.id, e.mode, e.body
       FROM (SELECT position, event_id FROM looked ORDER BY position ${direction}) p

@@ -86,6 +86,8 @@ export type PositionRange = {
   below?: number | undefined
   order: 'asc' | 'desc'
   limit: number
+  /** Set: also positions whose event is deleted. The caller looks at the event of each anyway. */
+  withDeleted?: boolean
 }
 
 /**
@@ -96,9 +98,10 @@ export type PositionRange = {
 export function positionsOf(
   accountId: string,
   kinds: readonly EventsOfMode[],
-  { above, below = Number.MAX_SAFE_INTEGER, order, limit }: PositionRange,
+  { above, below = Number.MAX_SAFE_INTEGER, order, limit, withDeleted = false }: PositionRange,
 ): RawBuilder<{ position: number; event_id: string }> {
   const direction = sql.raw(order)
+  const ofEvents = withDeleted ? sql`true` : hasEvent
   const whole = kinds.flatMap(({ mode, types }) => (types === 'all' ? [mode] : []))
   const byType = kinds.flatMap(({ mode, types }) => (types === 'all' ? [] : types.map((type) => ({ mode, type }))))
   // Written as row comparisons, so that only one index has this order, whatever the statistics say.
@@ -108,7 +111,7 @@ export function positionsOf(
         SELECT position, event_id FROM event_positions
         WHERE (account_id, mode, position) > (${accountId}, kind.mode, ${above}::bigint)
           AND (account_id, mode, position) < (${accountId}, kind.mode, ${below}::bigint)
-          AND ${hasEvent}
+          AND ${ofEvents}
         ORDER BY account_id ${direction}, mode ${direction}, position ${direction} LIMIT ${limit}
       ) p
       UNION ALL
@@ -118,7 +121,7 @@ export function positionsOf(
         SELECT position, event_id FROM event_positions
         WHERE (type, account_id, mode, position) > (kind.type, ${accountId}, kind.mode, ${above}::bigint)
           AND (type, account_id, mode, position) < (kind.type, ${accountId}, kind.mode, ${below}::bigint)
-          AND ${hasEvent}
+          AND ${ofEvents}
         ORDER BY type ${direction}, account_id ${direction}, mode ${direction}, position ${direction} LIMIT ${limit}
       ) p
     ) p
