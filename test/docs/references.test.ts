@@ -16,6 +16,7 @@ const { scripts } = z
 const otherVariables: Readonly<Record<string, string>> = {
   TEST_DATABASE_URL: 'test/support/global-setup.ts',
   TEST_COSTS: 'test/support/cost-reporter.ts',
+  FAULT_SEED: 'test/fault/support/seeded-random.ts',
   CI_REQUIRE: 'scripts/support/optional-tool.ts',
   POSTGRES_PASSWORD: 'compose.yaml',
   WEBHOOK_SECRET: 'README.md',
