@@ -31,7 +31,7 @@ const auditEntry = z
     }),
     action: z.enum(actions).meta({ description: `What was done. New ones may be added. ${meanings.join(' ')}` }),
     target: z.object({
-      type: z.enum(auditTargets),
+      type: z.enum(auditTargets).meta({ description: 'What it was done to. New ones may be added.' }),
       id: z.string().meta({ description: 'Of a contact the subscriber, of a contact property its key.' }),
       name: z.string().nullable().meta({
         description: 'The name at that time; null: it had none, or is a person: no address is kept here.',
