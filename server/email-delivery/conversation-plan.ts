@@ -34,7 +34,7 @@ export type Plan = {
   canceled: readonly DueRecipient[]
   /** True: the campaign is paused, or rests before the first attempt, so that its recipients wait. */
   isHeld: boolean
-  /** Recipients of a paused campaign whose attempt ended with the process that began it. */
+  /** Recipients of a paused campaign that a dead process was sending to. */
   lost: readonly DueRecipient[]
   /** Recipients that cannot be sent to because of the sending domain or unusable links. */
   obstructed: readonly Obstructed[]
@@ -211,10 +211,11 @@ export function factsAtOnce(plan: Plan, at: Date): RecipientFact[] {
       reason: `The campaign was canceled${recipient.mayHaveIt ? ' before the email was sent again. Whether the server took it before is not known: the recipient may have it.' : ' before the email was sent.'}`,
       ...keyOf(recipient),
     })),
-    ...lost.map((recipient) => {
-      const reason = `${senderDied} The campaign is paused: it is sent again when it goes on.`
-      return { kind: 'deferred' as const, reason, reply: null, host: null, unknown: true, ...keyOf(recipient) }
-    }),
+    ...lost.map((recipient) => ({
+      kind: 'lost' as const,
+      reason: `${senderDied} The message is sent again unless the campaign is canceled.`,
+      ...keyOf(recipient),
+    })),
     ...factsOfObstacles(email, obstructed, at),
   ]
 }

@@ -18,6 +18,8 @@ type FactKind =
   | { kind: 'relayed' | 'expanded'; reply: string | null; host: string | null }
   /** Refused for now. It is tried again until the 72 hours are over. `unknown`: the server may have the message. */
   | { kind: 'deferred'; reason: string; reply: string | null; host: string | null; unknown: boolean }
+  /** Its attempt ended with the process that began it, and its campaign is paused. The server may have the message. */
+  | { kind: 'lost'; reason: string }
   /** No server of the domain can be used. The recipient waits up to 72 hours; this is not an attempt. */
   | { kind: 'waiting'; reason: string; reply: string | null; host: string | null }
   /** A relay says that the message is delayed. The relay goes on trying. */

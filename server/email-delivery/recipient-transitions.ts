@@ -124,6 +124,18 @@ export function transition(
         suppress: null,
       }
     }
+    case 'lost': {
+      // As for a deferred one.
+      if (state.status !== 'sending') return null
+      const { reason } = fact
+      return {
+        // Due at once and not given up: the first look after the pause sends it again, also when the 72 hours are over.
+        state: { ...state, status: 'deferred', nextAttemptAt: fact.at, reason, delayedAt: state.delayedAt ?? fact.at },
+        timeline: [{ type: 'unknown', detail: reason, reply: null, host: null }],
+        events: state.delayedAt === null ? [delayedEvent(reason)] : [],
+        suppress: null,
+      }
+    }
     case 'waiting': {
       if (!isWaiting(state.status)) return null
       const { reason, reply, host } = fact

@@ -104,7 +104,8 @@ test.each(['pause', 'cancel'] as const)(
   },
 )
 
-test('an email that a process had begun when it died is counted as handed over in a pause, and still tried', async () => {
+/** Has the only email of a campaign be found in a pause, in the hands of a process that died. */
+async function findLost(): Promise<string> {
   const id = await world.draft(await world.addAudience(1))
   await world.start(id)
   await world.run()
@@ -112,19 +113,33 @@ test('an email that a process had begun when it died is counted as handed over i
   const at = world.time.clock.now()
   await inTransaction(world.db, (trx) => markSending(trx, { begun: [{ emailId, position: 0 }], resent: [], at }))
   await world.campaigns.pause(world.db, world.live, id)
-  const counts = () => world.campaigns.statistics(world.db, world.live, id)
-  expect(await counts()).toMatchObject({ recipients: 1, queued: 1, handedOver: 0 })
+  expect(await countsOf(id)).toMatchObject({ recipients: 1, queued: 1, handedOver: 0 })
   // Its claim has lapsed, and another process looks at it.
   await recordFacts(world.db, { outbox: world.outbox }, factsAtOnce(await world.planned(), at))
+  return id
+}
+
+const countsOf = (id: string) => world.campaigns.statistics(world.db, world.live, id)
+
+test('an email that a process had begun when it died is counted as handed over in a pause, and sent again right after it', async () => {
+  const id = await findLost()
   await world.time.advance(2_000)
   await world.run()
-  expect(await counts()).toMatchObject({ recipients: 1, queued: 0, waiting: 0, handedOver: 1, deferred: 1 })
+  expect(await countsOf(id)).toMatchObject({ recipients: 1, queued: 0, waiting: 0, handedOver: 1, deferred: 1 })
   expect(await world.statuses()).toEqual({ handed_over: 1 })
   // Nothing is left to count.
   expect(await world.db.selectFrom('campaigns').select('due_at').execute()).toEqual([{ due_at: null }])
   await world.campaigns.resume(world.db, world.live, id)
-  await world.time.advance(600_000)
   expect(await world.planned()).toMatchObject({ lost: [], conversations: [{ recipients: [{ isAnswerLost: true }] }] })
+})
+
+test('an email that a process had begun when it died ends right after its campaign is canceled, which can then be deleted', async () => {
+  const id = await findLost()
+  await world.campaigns.cancel(world.db, world.live, id)
+  const facts = factsAtOnce(await world.planned(), world.time.clock.now())
+  expect(facts).toMatchObject([{ kind: 'failed', reason: expect.stringContaining('the recipient may have it') }])
+  await recordFacts(world.db, { outbox: world.outbox }, facts)
+  await world.campaigns.delete(world.db, world.live, id)
 })
 
 test('an email that is to be tried again is canceled with its campaign', async () => {

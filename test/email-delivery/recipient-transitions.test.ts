@@ -23,6 +23,7 @@ type Told = RecipientFact extends infer F
 const accepted: Told = { kind: 'accepted', final: false, reply: '250 2.0.0 queued', host: 'mx.example.com' }
 const taken: Told = { ...accepted, final: true }
 const deferred: Told = { kind: 'deferred', reason: 'Try later.', reply: '451 4.7.1 later', host: null, unknown: false }
+const lost: Told = { kind: 'lost', reason: 'The service stopped.' }
 const hard: Told = { kind: 'bounced', bounceType: 'hard', reason: 'Nobody.', reply: '550 5.1.1 nobody', host: null }
 const soft: Told = { ...hard, bounceType: 'soft' }
 const success: Told = { kind: 'delivered', reply: null, host: null }
@@ -167,6 +168,18 @@ describe('what facts make of a recipient', () => {
     expect(before?.state).toMatchObject({ status: 'deferred', nextAttemptAt: threeDays })
   })
 
+  test('a recipient whose sender died is due at once after 72 hours too, where its campaign is paused, and told of once', () => {
+    const fourDays = new Date(at.getTime() + 96 * 3_600_000)
+    const found = tell({ ...sending, attemptCount: 20 }, lost, fourDays)
+    expect(found).toMatchObject({
+      state: { status: 'deferred', nextAttemptAt: fourDays, attemptCount: 20, firstAttemptAt: at },
+      timeline: [{ type: 'unknown', detail: 'The service stopped.' }],
+      events: [{ type: 'email.delivery_delayed' }],
+    })
+    expect(tell(story(lost).state, lost)).toBeNull()
+    expect(story(deferred, 'begun again', lost).events).toEqual(['email.delivery_delayed'])
+  })
+
   test('the history of a message that may have been taken, and is tried no more, says that the recipient may have it', () => {
     const unknown = { ...deferred, reply: null, reason: 'The line broke.', unknown: true }
     expect(tell(sending, unknown)?.timeline).toMatchObject([{ type: 'unknown', detail: 'The line broke.' }])
@@ -193,6 +206,7 @@ const anyFact: fc.Arbitrary<Told> = fc.constantFrom(
   accepted,
   taken,
   deferred,
+  lost,
   hard,
   soft,
   success,

@@ -91,26 +91,53 @@ describe('what a worker that died was sending', () => {
     expect(engine.resent).toBe(1)
   })
 
-  test('an email of a dead worker whose campaign is paused is said to wait, and is sent again when it goes on', async () => {
-    const { server, engine, id } = await foundAfter(async (engine) => {
+  /** The same with an email of a paused campaign, whose first attempt was so many hours ago. */
+  async function foundInPause(hoursAgo: number) {
+    const found = await foundAfter(async (engine) => {
       const campaign = await addCampaign(engine)
       await campaign.set('paused')
       await engine.db.updateTable('emails').set({ campaign_id: campaign.id }).execute()
+      const firstAttemptAt = new Date(engine.clock.now().getTime() - hoursAgo * 3_600_000)
+      await engine.db.updateTable('email_recipients').set({ first_attempt_at: firstAttemptAt }).execute()
     })
-    const isDeferred = ({ recipients }: { recipients: string[] }) => recipients[0] === 'deferred'
+    const { engine, id } = found
     expect(await engine.statusOf(id, isDeferred)).toMatchObject({ status: 'sending', attempts: [1] })
+    return {
+      ...found,
+      async resume(): Promise<void> {
+        await engine.db.updateTable('campaigns').set({ status: 'sending' }).execute()
+        await engine.advance(61)
+      },
+    }
+  }
+  const isDeferred = ({ recipients }: { recipients: string[] }) => recipients[0] === 'deferred'
+
+  test('an email of a dead worker whose campaign is paused is said to wait, and is sent again when it goes on, also after 72 hours', async () => {
+    const { server, engine, id, resume } = await foundInPause(73)
     expect(await engine.timelineOf(id)).toMatchObject([
       {
         type: 'unknown',
-        detail: expect.stringMatching(/the server took the message is not known.*campaign is paused/),
+        detail: expect.stringMatching(
+          /the server took the message is not known\. The message is sent again unless the campaign is canceled\.$/,
+        ),
       },
     ])
-    await pass(engine, 601)
+    expect(await engine.eventsOf(id)).toEqual(['email.delivery_delayed'])
+    await pass(engine, 61)
     expect(server.messages).toEqual([])
-    await engine.db.updateTable('campaigns').set({ status: 'sending' }).execute()
-    await engine.advance(61)
+    await resume()
     expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [2] })
     expect(await typesOf(engine, id)).toEqual(['unknown', 'resent', 'delivered'])
+  })
+
+  test('an email of a dead worker has no time of the pause counted in its 72 hours', async () => {
+    const { server, engine, id, resume } = await foundInPause(1)
+    await pass(engine, 4 * 86_400)
+    server.at('rcpt', '451 4.2.0 Later')
+    await resume()
+    const isTriedAgain = ({ recipients, attempts }: { recipients: string[]; attempts: number[] }) =>
+      attempts[0] === 2 && recipients[0] !== 'sending'
+    expect(await engine.statusOf(id, isTriedAgain)).toMatchObject({ recipients: ['deferred'] })
   })
 })
 
