@@ -5,7 +5,7 @@ import { isWaiting } from './email-status.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import { isOutOfPatience } from './retry-schedule.ts'
 import { type EmailDomain, refusalOf, type SendRefusal } from './send-refusal.ts'
-import type { DueEmail, DueRecipient, RecipientKey, Resent } from './sending-queries.ts'
+import type { DueEmail, DueRecipient, RecipientKey, Resent, WaitingRecipient } from './sending-queries.ts'
 import { play } from './simulator.ts'
 
 /** A planned SMTP conversation: recipients of one email that share a destination. */
@@ -138,33 +138,13 @@ export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; r
   }
 }
 
-/**
- * Returns the recipients whose 72 hours stand still from now on, because their campaign is paused (`held`), and those
- * that wait for the servers of their domain for the first time since an attempt or a pause (`blocked`). With a single
- * destination none are blocked: no time of waiting for it counts.
- */
-export function waitsOf(plans: readonly Plan[], { isOnly }: { isOnly: boolean }) {
-  const keysOf = ({ email }: Plan, recipients: readonly DueRecipient[]): RecipientKey[] =>
-    recipients.map(({ position }) => ({ emailId: email.id, position }))
-  // Of a lost recipient its fact sets the time of the next attempt.
-  const isTried = ({ status, triedSince }: DueRecipient) =>
-    triedSince !== null && isWaiting(status) && status !== 'sending'
-  const held = plans.flatMap((plan) => {
-    if (!plan.isHeld) return []
-    return keysOf(
-      plan,
-      plan.email.recipients.filter((one) => isTried(one) && one.nextAttemptAt === null),
-    )
-  })
-  const blocked = plans.flatMap((plan) => {
-    if (isOnly) return []
-    const waiting = plan.waiting.flatMap(({ recipients }) => recipients)
-    return keysOf(
-      plan,
-      waiting.filter(({ nextAttemptAt }) => nextAttemptAt !== null),
-    )
-  })
-  return { held, blocked }
+/** Returns the recipients that wait for the servers of their domain, each with the time of its next look. */
+export function blockedOf(plans: readonly Plan[]): WaitingRecipient[] {
+  return plans.flatMap(({ email, waiting }) =>
+    waiting.flatMap(({ unusable, recipients }) =>
+      recipients.map(({ position }) => ({ emailId: email.id, position, nextAt: unusable.until })),
+    ),
+  )
 }
 
 const senderDied = 'The service stopped while it was sending, and whether the server took the message is not known.'

@@ -6,7 +6,7 @@ import type { Queue } from '../queue/queue.ts'
 import type { RecipientsForLater } from './email-sender.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import { type RecordMeans, type Remainder, recordFacts } from './record-facts.ts'
-import { revertSending, revertWaiting, type StartedRecipient } from './sending-queries.ts'
+import { revertWaiting, type StartedRecipient } from './sending-queries.ts'
 
 /** The result of one part of a claimed email: one conversation, or the facts that needed no server. */
 export type Sent = {
@@ -73,22 +73,19 @@ export function startEmailSettler(options: EmailSettlerOptions): EmailSettler {
         )
         const released = batch.flatMap((one) => one.released)
         const waiting = batch.flatMap((one) => one.waiting ?? [])
-        const [inPlace, others] = [waiting.filter(isInPlace), waiting.filter((one) => !isInPlace(one))]
-        await revertSending(trx, recipientsOf(others))
-        await revertWaiting(trx, [...released, ...recipientsOf(inPlace)], clock.now())
-        await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now: clock.now() }))
+        const now = clock.now()
+        await revertWaiting(trx, [
+          ...released.map((one) => ({ ...one, nextAt: now })),
+          ...waiting.flatMap(({ recipients, until }) => {
+            const nextAt = until === 'in-place' ? now : until
+            return recipients.map((one) => ({ ...one, nextAt }))
+          }),
+        ])
+        await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now }))
       })
       onFinished(finished.map(({ claimed }) => claimed.emailId))
     },
   })
-}
-
-function isInPlace({ until }: RecipientsForLater): boolean {
-  return until === 'in-place'
-}
-
-function recipientsOf(waiting: readonly RecipientsForLater[]): StartedRecipient[] {
-  return waiting.flatMap(({ recipients }) => recipients)
 }
 
 type Outlook = { remainders: readonly Remainder[]; released: readonly StartedRecipient[]; now: Date }

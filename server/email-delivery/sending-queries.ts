@@ -298,27 +298,26 @@ export async function markSending(
   await executePrepared(trx, { name: 'mark_sending', sendsWithNext: true }, statement)
 }
 
-/**
- * Leaves the time of a pause out of the 72 hours of recipients that nothing is sent to now. `held`: their campaign is
- * paused, and what is late counts from `at` on. `blocked`: no server of their domain can be used. That time counts, but
- * not what they are late by at first.
- */
-export async function markWaiting(
-  trx: Trx,
-  { held, blocked, at }: { held: readonly RecipientKey[]; blocked: readonly RecipientKey[]; at: Date },
-): Promise<void> {
-  await change(trx, held, sql`next_attempt_at = ${at}`)
-  const [first, delayed] = [sql`r.first_attempt_at + ${latenessAt(at)}`, sql`r.delayed_at + ${latenessAt(at)}`]
-  await change(trx, blocked, sql`next_attempt_at = NULL, first_attempt_at = ${first}, delayed_at = ${delayed}`)
-}
+/** A recipient that nothing is sent to before `nextAt`. */
+export type WaitingRecipient = RecipientKey & { nextAt: Date }
 
-/** Sets columns of locked recipients, by the alias `r`. */
-async function change(trx: Trx, recipients: readonly RecipientKey[], columns: RawBuilder<unknown>): Promise<void> {
-  if (recipients.length === 0) return
-  const ids = recipients.map(({ emailId }) => emailId)
+/**
+ * Sets the time of the next look at recipients that wait for the servers of their domain. That time counts in their 72
+ * hours, but not what a look is late by, as in `markSending`.
+ */
+export async function markWaiting(trx: Trx, waiting: readonly WaitingRecipient[], at: Date): Promise<void> {
+  if (waiting.length === 0) return
+  const ids = waiting.map(({ emailId }) => emailId)
   await sql`
-    UPDATE email_recipients r SET ${columns}
-    FROM unnest(${ids}::text[], ${recipients.map(({ position }) => position)}::int[]) AS i (email_id, position)
+    UPDATE email_recipients r SET
+      next_attempt_at = i.next_at,
+      first_attempt_at = r.first_attempt_at + ${latenessAt(at)},
+      delayed_at = r.delayed_at + ${latenessAt(at)}
+    FROM unnest(
+      ${ids}::text[],
+      ${waiting.map(({ position }) => position)}::int[],
+      ${waiting.map(({ nextAt }) => nextAt)}::timestamptz[]
+    ) AS i (email_id, position, next_at)
     WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${[...new Set(ids)]}::text[])
   `.execute(trx)
 }
@@ -353,24 +352,28 @@ export async function revertSending(trx: Trx, recipients: readonly StartedRecipi
 }
 
 /**
- * Undoes `markSending` for recipients that are given back: they wait for the single destination of the transport, or
- * until their campaign goes on, or for another process. If there were earlier attempts, sets `next_attempt_at` to `at`,
- * so that the time until the next one is not counted: see `markSending`.
+ * Undoes `markSending` for recipients that are given back: they wait for their destination, or until their campaign
+ * goes on, or for another process. Where the 72 hours have begun, sets `next_attempt_at` to `nextAt`, so that the time
+ * in which nothing looks at them is not counted: see `markSending`.
  */
-export async function revertWaiting(trx: Trx, recipients: readonly StartedRecipient[], at: Date): Promise<void> {
+export async function revertWaiting(
+  trx: Trx,
+  recipients: readonly (StartedRecipient & WaitingRecipient)[],
+): Promise<void> {
   if (recipients.length === 0) return
   await revertSending(trx, recipients)
   const ids = [...new Set(recipients.map(({ emailId }) => emailId))]
   await sql`
-    UPDATE email_recipients r SET
-      next_attempt_at = CASE WHEN r.attempt_count > 0 THEN ${at}::timestamptz END
+    UPDATE email_recipients r SET next_attempt_at = i.next_at
     FROM unnest(
       ${recipients.map(({ emailId }) => emailId)}::text[],
       ${recipients.map(({ position }) => position)}::int[],
-      ${recipients.map(({ attempt }) => attempt)}::int[]
-    ) AS i (email_id, position, attempt)
+      ${recipients.map(({ attempt }) => attempt)}::int[],
+      ${recipients.map(({ nextAt }) => nextAt)}::timestamptz[]
+    ) AS i (email_id, position, attempt, next_at)
     WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
       AND r.status IN ('queued', 'deferred') AND r.attempt_count = i.attempt - 1
+      AND (r.attempt_count > 0 OR r.delayed_at IS NOT NULL)
   `.execute(trx)
 }
 

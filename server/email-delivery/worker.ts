@@ -11,6 +11,7 @@ import { type BulkPause, createBulkPause } from './bulk-pause.ts'
 import { startCampaignSignals } from './campaign-signals.ts'
 import {
   beginningsOf,
+  blockedOf,
   factsAtOnce,
   factsOfWaiting,
   isBegun,
@@ -19,7 +20,6 @@ import {
   type Plan,
   type Planned,
   planOf,
-  waitsOf,
 } from './conversation-plan.ts'
 import { createDestinationPermits, type DestinationPermits } from './destination-permits.ts'
 import { createEmailSender, type Draft, type EmailSenderMeans } from './email-sender.ts'
@@ -254,8 +254,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       }
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
-      const waits = waitsOf([...plans.values()], { isOnly: transport.only !== null })
-      await markWaiting(trx, { ...waits, at: clock.now() })
+      // The time of waiting for a single destination never counts.
+      if (transport.only === null) await markWaiting(trx, blockedOf([...plans.values()]), clock.now())
       resent = beginnings.resent.length
       const parkingMs = ({ parkedAt, isHeld }: Plan) => {
         if (isHeld) return heldMs
@@ -282,7 +282,10 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     return begun
   }
 
-  /** Returns the facts about waiting recipients. None with a single destination: the operator has to repair that. */
+  /**
+   * Returns the facts about waiting recipients. None with a single destination: the operator has to repair that. Their
+   * `triedSince` may be earlier than `markWaiting` has made it since; `transition` reads the row again.
+   */
   function waitingFacts(plan: Plan): RecipientFact[] {
     return transport.only === null ? factsOfWaiting(plan, clock.now()) : []
   }

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { isDone, type MailEngine } from '../support/mail-engine.ts'
 import type { ScriptedSmtp } from '../support/scripted-smtp.ts'
+import { pass } from '../support/worlds/campaign-of-emails.ts'
 import {
+  age,
   isPutBack,
   sendInTurn,
   startWithoutServers,
@@ -176,10 +178,17 @@ describe('a domain whose servers cannot be used', () => {
     const [first = '', second = ''] = await sendInTurn(engine, 2)
     await untilUnusable(1)
     for (const id of [first, second]) await untilDeferred(engine, id)
-    await engine.advance(2 * secondsOfDay)
-    await untilUnusable(1)
+    // What is due by now is looked at.
+    await pass(engine, 1)
+    const delayedAt = () => engine.db.selectFrom('email_recipients').select('delayed_at').orderBy('email_id').execute()
+    const before = await delayedAt()
+    for (let looks = 0; looks < 6; looks++) await pass(engine, 61)
+    // Looks that are on time leave out nothing.
+    expect(await delayedAt()).toEqual(before)
+    await age(engine, 2 * secondsOfDay)
+    await pass(engine, 61)
     expect(await engine.statusOf(first, isPutBack)).toMatchObject({ recipients: ['deferred'] })
-    await engine.advance(secondsOfDay + 60)
+    await age(engine, secondsOfDay)
     await untilDone(engine, [first, second])
     for (const id of [first, second]) {
       expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
@@ -188,6 +197,34 @@ describe('a domain whose servers cannot be used', () => {
         /^Given up after 72 hours: no mail server .* refused the connection\.$/,
       )
     }
+  })
+
+  test('a domain whose servers cannot be used has no time counted in which the service is away, before and after a first attempt', async () => {
+    const { engine, startServer, untilUnusable } = await startWithoutServers('direct')
+    const server = await startServer()
+    server.at('rcpt', '451 4.7.1 Greylisted')
+    const tried = await sendInTurn(engine, 2)
+    for (const id of tried) await untilDeferred(engine, id)
+    await server.stop()
+    await engine.advance(301)
+    await untilUnusable(1)
+    const untried = await sendInTurn(engine, 2, 'one.test', 'untried')
+    for (const id of untried) await untilDeferred(engine, id)
+    const ids = [...tried, ...untried]
+    const attempts = () => Promise.all(ids.map(async (id) => (await engine.statusOf(id, isPutBack)).attempts[0] ?? 0))
+    for (let looks = 0; looks < 3; looks++) await pass(engine, 61)
+    await engine.stopWorker(1_000)
+    await engine.advance(73 * 3_600)
+    engine.startWorker()
+    for (let looks = 0; looks < 3; looks++) await pass(engine, 61)
+    expect(await attempts()).toEqual([1, 1, 0, 0])
+    const back = await startServer()
+    back.at('rcpt', '451 4.7.1 Greylisted')
+    while ((await attempts()).some((count, index) => count <= (index < tried.length ? 1 : 0))) await pass(engine, 61)
+    for (const id of ids) expect(await engine.statusOf(id, isPutBack)).toMatchObject({ recipients: ['deferred'] })
+    back.at('rcpt', () => undefined)
+    await engine.untilDone(ids)
+    for (const id of ids) expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered' })
   })
 
   test('a resolver that refuses connections costs no recipient an attempt, and what waited goes out once it answers', async () => {

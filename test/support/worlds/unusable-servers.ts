@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { sql } from 'kysely'
 import { expect, onTestFinished } from 'vitest'
 import { type DnsAnswer, startDnsServer } from '../dns-server.ts'
 import { isDone, type MailEngine, startMailEngine } from '../mail-engine.ts'
@@ -66,6 +67,15 @@ export async function sendInTurn(
     await engine.advance(1)
   }
   return ids
+}
+
+/** Moves the beginnings of the 72 hours of all recipients back, as if a worker had looked on time meanwhile. */
+export async function age({ db }: MailEngine, seconds: number): Promise<void> {
+  await sql`
+    UPDATE email_recipients SET
+      first_attempt_at = first_attempt_at - make_interval(secs => ${seconds}),
+      delayed_at = delayed_at - make_interval(secs => ${seconds})
+  `.execute(db)
 }
 
 /** Lets time pass until all is done, as often as it takes. */
