@@ -100,7 +100,10 @@ export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, ro
   return { email, conversations, simulated, withheld, canceled, ...held, obstructed, parkedAt: [...parkedAt], waiting }
 }
 
-/** Returns whether the first attempt at a recipient is to come. Retries leave outside of the `sendWindow` too. */
+/**
+ * Returns whether nothing was tried for a recipient. Others leave outside of the `sendWindow` too: retries, what a dead
+ * process had begun, and what has waited for the servers of its domain, although its first attempt is to come.
+ */
 export function isUntried({ status, attempts }: DueRecipient): boolean {
   return status === 'queued' && attempts === 0
 }
