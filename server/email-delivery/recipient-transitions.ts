@@ -129,7 +129,8 @@ export function transition(
       if (state.status !== 'sending') return null
       const { reason } = fact
       return {
-        // Due at once and not given up: the first look after the pause sends it again, also when the 72 hours are over.
+        // Due at once and not given up: the first look after the pause sends it again, also when the 72 hours are over,
+        // if a server of its domain can be used.
         state: { ...state, status: 'deferred', nextAttemptAt: fact.at, reason, delayedAt: state.delayedAt ?? fact.at },
         timeline: [{ type: 'unknown', detail: reason, reply: null, host: null }],
         events: state.delayedAt === null ? [delayedEvent(reason)] : [],

@@ -252,10 +252,15 @@ export type Resent = RecipientKey & {
 /** How late an attempt may be and still count as on time, because the queue has delays of its own. Seconds. */
 const lateSeconds = 60
 
-/** Returns the SQL for how late a recipient `r` is at a time, an interval. */
-function latenessAt(at: Date): RawBuilder<unknown> {
+/** A look that is later than this is late because none was possible: looks that are many are late by less. Seconds. */
+const awaySeconds = 15 * 60
+/** How long the time of a look is kept before another is noted, so that not every look writes. Seconds. */
+const notedSeconds = 5 * 60
+
+/** Returns the SQL for how late a recipient `r` is at a time, an interval. 0 up to `tolerance` seconds. */
+function latenessAt(at: Date, tolerance = lateSeconds): RawBuilder<unknown> {
   return sql`
-    CASE WHEN r.next_attempt_at < ${at}::timestamptz - make_interval(secs => ${lateSeconds})
+    CASE WHEN r.next_attempt_at < ${at}::timestamptz - make_interval(secs => ${sql.lit(tolerance)})
       THEN ${at}::timestamptz - r.next_attempt_at ELSE interval '0' END`
 }
 
@@ -302,8 +307,8 @@ export async function markSending(
 export type WaitingRecipient = RecipientKey & { nextAt: Date }
 
 /**
- * Sets the time of the next look at recipients that wait for the servers of their domain. That time counts in their 72
- * hours, but not what a look is late by, as in `markSending`.
+ * Notes the time of the next look at recipients that wait for the servers of their domain, every five minutes at most.
+ * That time counts in their 72 hours. What a look is late by does not, from 15 minutes on: no look was possible then.
  */
 export async function markWaiting(trx: Trx, waiting: readonly WaitingRecipient[], at: Date): Promise<void> {
   if (waiting.length === 0) return
@@ -311,14 +316,15 @@ export async function markWaiting(trx: Trx, waiting: readonly WaitingRecipient[]
   await sql`
     UPDATE email_recipients r SET
       next_attempt_at = i.next_at,
-      first_attempt_at = r.first_attempt_at + ${latenessAt(at)},
-      delayed_at = r.delayed_at + ${latenessAt(at)}
+      first_attempt_at = r.first_attempt_at + ${latenessAt(at, awaySeconds)},
+      delayed_at = r.delayed_at + ${latenessAt(at, awaySeconds)}
     FROM unnest(
       ${ids}::text[],
       ${waiting.map(({ position }) => position)}::int[],
       ${waiting.map(({ nextAt }) => nextAt)}::timestamptz[]
     ) AS i (email_id, position, next_at)
     WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${[...new Set(ids)]}::text[])
+      AND (r.next_attempt_at < ${at}::timestamptz - make_interval(secs => ${sql.lit(notedSeconds)}) IS NOT FALSE)
   `.execute(trx)
 }
 
