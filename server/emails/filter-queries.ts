@@ -46,7 +46,7 @@ function sourcesOf(
         AND (account_id, ${key}, email_id) > (${accountId}, ${value}, ${above})
       ORDER BY account_id DESC, ${key} DESC, email_id DESC LIMIT ${most}`
   }
-  const ofEmails = (column: string, value: string, indexed: Source | RawBuilder<unknown>): Source => {
+  const ofEmails = (column: string, value: string, indexed: RawBuilder<unknown>): Source => {
     const key = sql.raw(column)
     return sql`
       SELECT id FROM emails
