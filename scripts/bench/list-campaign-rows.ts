@@ -33,7 +33,7 @@ export function recipientsOf(rows: RawBuilder<unknown>): RawBuilder<unknown> {
     WHERE k BETWEEN 20 AND 29 OR k % 2 = 0`
 }
 
-/** One that most people match, one that few match, one that nobody matches, and one that indexes alone count. */
+/** Segments that most people match, that few match, that none matches, and one that is counted by indexes alone. */
 const segmentConditions: readonly SegmentCondition[] = [
   {
     type: 'and',

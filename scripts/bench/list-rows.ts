@@ -53,7 +53,7 @@ export type ListedAccount = {
   /** A request in the middle of the logs, and its time. */
   requestId: string
   requestAt: Date
-  /** Segments of the audience with everyone that most people match, that few match, that nobody does, and by status. */
+  /** Segments of the large audience: most people match, few match, none matches, and one with a status as condition. */
   segmentId: string
   fewSegmentId: string
   emptySegmentId: string

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimCampaigns } from '../../server/campaigns/engine-queries.ts'
-import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount } from '../support/emails.ts'
+import { campaignRow } from '../support/worlds/campaign-of-emails.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
 
@@ -17,23 +17,8 @@ afterAll(() => database.drop())
 async function addDue(count: number): Promise<string> {
   const accountId = await seedAccount(database.db, at)
   const rows = Array.from({ length: count }, (_, second) => ({
-    account_id: accountId,
-    id: newId('campaign', at),
-    mode: 'live' as const,
-    status: 'sending' as const,
-    name: 'News',
-    audience_id: newId('audience', at),
-    sender: 'hello@example.com',
-    reply_to: [],
-    subject: 'News',
-    track_opens: false,
-    track_clicks: false,
-    tags: [],
-    metadata: '{}',
-    late_start: 'send' as const,
+    ...campaignRow(accountId, at),
     due_at: new Date(at.getTime() + second * 1_000),
-    created_at: at,
-    updated_at: at,
   }))
   await database.db.insertInto('campaigns').values(rows).execute()
   return accountId

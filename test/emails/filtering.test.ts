@@ -6,7 +6,7 @@ import type { EmailStatus } from '../../server/database/tables/emails.ts'
 import { pairsOf } from '../../server/emails/metadata.ts'
 import { lookedThrough } from '../../server/emails/search-queries.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { rowsRead } from '../support/rows-read.ts'
+import { plannerStates, rowsRead } from '../support/rows-read.ts'
 import { createEmailWorld, type EmailWorld } from '../support/worlds/emails.ts'
 
 /*
@@ -191,10 +191,7 @@ test.each<Partial<EmailListQuery>>([
   expect(nextCursor).toBeNull()
 })
 
-describe.each([
-  ['knows the tables', 'ANALYZE'],
-  ['takes them to be empty', "UPDATE pg_class SET reltuples = 0 WHERE relname ~ '^email' AND relkind IN ('r', 'i')"],
-])('where PostgreSQL %s', (_, statement) => {
+describe.each(plannerStates('^email'))('where PostgreSQL %s', (_, statement) => {
   beforeAll(async () => {
     await sql.raw(statement).execute(world.db)
   })

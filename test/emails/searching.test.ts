@@ -5,7 +5,7 @@ import { deleteOldEmails } from '../../server/email-delivery/retention.ts'
 import { candidates, lookedThrough, maxKeys } from '../../server/emails/search-queries.ts'
 import { newId } from '../../server/shared/ids.ts'
 import type { Scope } from '../../server/shared/scope.ts'
-import { rowsRead } from '../support/rows-read.ts'
+import { plannerStates, rowsRead } from '../support/rows-read.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
@@ -178,10 +178,7 @@ describe('among many emails', () => {
     )
   })
 
-  describe.each([
-    ['knows the tables', 'ANALYZE'],
-    ['takes them to be empty', "UPDATE pg_class SET reltuples = 0 WHERE relname ~ '^email' AND relkind IN ('r', 'i')"],
-  ])('where PostgreSQL %s', (_, statement) => {
+  describe.each(plannerStates('^email'))('where PostgreSQL %s', (_, statement) => {
     beforeAll(async () => {
       await sql.raw(statement).execute(world.db)
     })

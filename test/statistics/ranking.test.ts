@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { selectRanking } from '../../server/statistics/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount } from '../support/emails.ts'
-import { rowsRead } from '../support/rows-read.ts'
+import { plannerStates, rowsRead } from '../support/rows-read.ts'
 import { live } from '../support/scope.ts'
 
 /* The busiest of many tags in a month, counted in days that are rolled up and in deltas that are not. */
@@ -41,10 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-describe.each([
-  ['knows the tables', 'ANALYZE statistics_days, statistics_deltas'],
-  ['takes them to be empty', "UPDATE pg_class SET reltuples = 0 WHERE relname LIKE 'statistics_d%'"],
-])('where PostgreSQL %s', (_, statement) => {
+describe.each(plannerStates('^statistics_d'))('where PostgreSQL %s', (_, statement) => {
   beforeAll(async () => {
     await sql.raw(statement).execute(database.db)
   })

@@ -1,6 +1,21 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 
+/**
+ * The states of planner statistics in which a cost must be bounded, for `describe.each`: a name, and the statement that
+ * brings the tables into it.
+ *
+ * @param pattern A regular expression for the names of the tables and their indexes.
+ */
+export const plannerStates = (pattern: string) =>
+  [
+    ['knows the tables', 'ANALYZE'],
+    [
+      'takes them to be empty',
+      `UPDATE pg_class SET reltuples = 0 WHERE relname ~ '${pattern}' AND relkind IN ('r', 'i')`,
+    ],
+  ] as const
+
 /** Returns the number of rows that `work` reads of all tables. It runs in a transaction. */
 export async function rowsRead(db: Db, work: (handle: Db) => Promise<unknown>): Promise<number> {
   return inTransaction(db, async (trx) => {

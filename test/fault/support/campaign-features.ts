@@ -9,7 +9,7 @@ export type CampaignFeatures = {
   topic: 'opt_in' | 'opt_out' | null
   /** Its message is a stored template, which fails for some people. */
   hasTemplate: boolean
-  /** It may queue `throttlePerHour`, so that it takes many turns. */
+  /** It is throttled to `throttlePerHour`, so that the worker gives it many turns. */
   isThrottled: boolean
   /** It tests two variants. */
   hasVariants: boolean
@@ -138,7 +138,7 @@ export const segments: readonly Segment[] = [
   },
 ]
 
-/** Conditions that hold for nobody. */
+/** Conditions that no person matches. */
 export const nobody = firstNameIs('Nobody')
 
 /** How a campaign ends for a person, as its list of recipients shows it: a status, or why the person was skipped. */

@@ -105,7 +105,7 @@ async function leaveSegments({ call, mail }: CampaignStage, { id }: CampaignTria
   isDone('leave the segments', await call('PATCH', `/v1/subscribers/${person.subscriberId}`, body))
 }
 
-/** Makes a segment one of nobody, once the list of recipients is begun: the list goes on with what it was before. */
+/** Empties a segment after the list of recipients was begun. The list goes on with the conditions from before. */
 async function editSegment({ call, mail }: CampaignStage, trial: CampaignTrial, random: Random): Promise<void> {
   const { rows } = await sql`SELECT FROM campaigns WHERE id = ${trial.id} AND listed_at IS NOT NULL`
     .execute(mail.db)

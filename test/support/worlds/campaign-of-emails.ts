@@ -6,31 +6,33 @@ import type { MailEngine } from '../mail-engine.ts'
 
 export type Campaign = Awaited<ReturnType<typeof addCampaign>>
 
+/** Returns the row of a campaign that is sending. */
+export function campaignRow(accountId: string, at: Date) {
+  return {
+    id: newId('campaign', at),
+    account_id: accountId,
+    mode: 'live' as const,
+    status: 'sending' as const,
+    name: 'News',
+    audience_id: newId('audience', at),
+    sender: 'hello@example.test',
+    reply_to: [],
+    subject: 'News',
+    track_opens: false,
+    track_clicks: false,
+    tags: [],
+    metadata: '{}',
+    late_start: 'send' as const,
+    created_at: at,
+    updated_at: at,
+  }
+}
+
 /** Adds a campaign that is sending to an account. Returns its id. */
 export async function seedCampaign(db: Db, accountId: string, at: Date): Promise<string> {
-  const id = newId('campaign', at)
-  await db
-    .insertInto('campaigns')
-    .values({
-      id,
-      account_id: accountId,
-      mode: 'live',
-      status: 'sending',
-      name: 'News',
-      audience_id: newId('audience', at),
-      sender: 'hello@example.test',
-      reply_to: [],
-      subject: 'News',
-      track_opens: false,
-      track_clicks: false,
-      tags: [],
-      metadata: '{}',
-      late_start: 'send',
-      created_at: at,
-      updated_at: at,
-    })
-    .execute()
-  return id
+  const row = campaignRow(accountId, at)
+  await db.insertInto('campaigns').values(row).execute()
+  return row.id
 }
 
 /** Adds a campaign to the account of an engine. Its emails are stored by hand, not by a worker of campaigns. */
