@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parse } from 'node:querystring'
 import type { NextFunction, Response } from 'express'
+import { z } from 'zod'
 import { deepParameters } from '../../contract/metadata.ts'
 import { type ErrorDetail, invalidRequest } from '../shared/errors.ts'
 
@@ -28,22 +29,28 @@ export function parseQuery(text: string): Record<string, unknown> {
 type Routed = IncomingMessage & { url: string; query: object; tsRestRoute: { path: string; query?: unknown } }
 
 /**
- * Refuses what the schema of a query cannot detect or describe well: repeated parameters, and any parameter of a route
- * that takes none.
+ * Refuses what the schema of a query cannot detect or describe well: repeated parameters, pairs without a name, and any
+ * parameter of a route that takes none.
  */
 export function checkQuery(req: Routed, _res: Response, next: NextFunction): void {
   if (req.url.includes('?')) {
-    const faults = faultsOf(req.query, req.tsRestRoute.query !== undefined)
+    const { query } = req.tsRestRoute
+    const known = query instanceof z.ZodObject ? Object.keys(query.shape) : []
+    const faults = faultsOf(req.query, { takesQuery: query !== undefined, known })
     if (faults.length > 0) throw invalidRequest(faults)
   }
   next()
 }
 
-function faultsOf(query: object, takesQuery: boolean): ErrorDetail[] {
+type Taken = { takesQuery: boolean; known: readonly string[] }
+
+function faultsOf(query: object, { takesQuery, known }: Taken): ErrorDetail[] {
   const faults: ErrorDetail[] = []
   for (const [key, value] of Object.entries(query)) {
     if (!takesQuery) faults.push({ path: `query.${key}`, message: 'is not known here' })
     else if (Array.isArray(value)) faults.push({ path: `query.${key}`, message: 'must be given only once' })
+    else if (typeof value === 'string' && deepParameters.includes(key) && known.includes(key))
+      faults.push({ path: `query.${key}`, message: `must be given as ${key}[name]=value` })
     else if (typeof value === 'object' && value !== null) {
       for (const [inner, one] of Object.entries(value)) {
         if (Array.isArray(one)) faults.push({ path: `query.${key}.${inner}`, message: 'must be given only once' })

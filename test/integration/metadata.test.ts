@@ -117,6 +117,13 @@ describe.each(Object.entries(kinds))('metadata of %s', (_, { path, key, body }) 
   ])('metadata is no filter as %s', async (query, status) => {
     expect((await send('GET', `${path}?${query}`)).status).toBe(status)
   })
+
+  test('metadata without a name is refused with the form that a filter has', async () => {
+    const { body: refused } = await send('GET', `${path}?metadata=x`)
+    expect(Object(refused).error.details).toEqual([
+      { path: 'query.metadata', message: 'must be given as metadata[name]=value' },
+    ])
+  })
 })
 
 test('the metadata of a webhook is replaced by a change, and stays with any other', async () => {
