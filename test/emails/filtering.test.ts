@@ -16,6 +16,7 @@ import { createEmailWorld, type EmailWorld } from '../support/worlds/emails.ts'
  */
 
 const many = 10_000
+const others = 120
 const oldest = 30
 /** Those of them that have what newer ones of the other mode have, too. */
 const shared = 5
@@ -173,6 +174,15 @@ beforeAll(async () => {
     stranger,
     emails(many, (number) => number % oldest),
   )
+  // The statistics say of the first account in the order of the indexes that it has next to nothing.
+  for (let index = 0; index < others; index++) {
+    const id = newId('account', new Date())
+    await db.insertInto('accounts').values({ id, name: 'Other', plan: 'scale' }).execute()
+    await add(
+      id,
+      emails(100, (number) => oldest + number),
+    )
+  }
 })
 afterAll(() => world.end())
 
