@@ -23,6 +23,7 @@ import { checkQuery, parseQuery } from './query.ts'
 import { createRequestRecorder } from './record-requests.ts'
 import { assignRequestId } from './request-id.ts'
 import { createRequestMetrics } from './request-metrics.ts'
+import { createResourceRouter } from './resource-router.ts'
 import type { RouteGate } from './route-handler.ts'
 import { createRoutes, type RouteWrappers, type Services } from './routes/index.ts'
 import { streamLongTexts } from './streamed-json.ts'
@@ -113,9 +114,11 @@ export function createHttpApp(options: HttpAppOptions): Express {
 function serveApi(app: Express, options: ApiOptions): string[] {
   const { services, wrappers, gates, gatesOfBodies, document } = options
   const { maxBodyBytes, maxEmailBodyBytes } = options
+  const router = createResourceRouter()
   // Before the routes that end with a parameter: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
-  for (const [path, methods] of pathsOf(contract)) if (!endsWithParameter(path)) refuseOtherMethods(app, path, methods)
-  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, wrappers), app, {
+  for (const [path, methods] of pathsOf(contract))
+    if (!endsWithParameter(path)) refuseOtherMethods(router, path, methods)
+  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, wrappers), router, {
     logInitialization: false,
     globalMiddleware: [
       ...gates,
@@ -125,7 +128,9 @@ function serveApi(app: Express, options: ApiOptions): string[] {
     ],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
-  for (const [path, methods] of pathsOf(contract)) if (endsWithParameter(path)) refuseOtherMethods(app, path, methods)
+  for (const [path, methods] of pathsOf(contract))
+    if (endsWithParameter(path)) refuseOtherMethods(router, path, methods)
+  app.use(router)
   return [...serveDocs(app, document), ...serveDashboard(app, options)]
 }
 

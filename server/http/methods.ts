@@ -1,5 +1,5 @@
 import { type AppRouter, isAppRoute } from '@ts-rest/core'
-import type { Express } from 'express'
+import type { IRouter } from 'express'
 import { DomainError } from '../shared/errors.ts'
 
 /** Returns the paths of a contract, each with its methods. */
@@ -17,9 +17,9 @@ function collectPaths(contract: AppRouter, paths: Map<string, string[]>): void {
 }
 
 /** Refuses all methods except `methods` on `path`, and lists the allowed ones. GET includes HEAD. */
-export function refuseOtherMethods(app: Express, path: string, methods: readonly string[]): void {
+export function refuseOtherMethods(router: IRouter, path: string, methods: readonly string[]): void {
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  app.all(path, (req, res, next) => {
+  router.all(path, (req, res, next) => {
     if (allowed.includes(req.method)) return next()
     const told = allowed.join(', ')
     res.setHeader('Allow', told)
