@@ -4,6 +4,7 @@ import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import { afterAllIds, type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
 import type { Properties, SubscribersTable } from '../database/tables/people.ts'
 import { addressKey } from '../message/address.ts'
 import { deleteChoicesOf, hasLeftTopic } from '../topics/choices.ts'
@@ -25,27 +26,36 @@ export type NewSubscriber = {
   at: Date
 }
 
+const insert = prepare<NewSubscriber & { emailKey: string }, Pick<SubscriberRow, 'status'>>({
+  name: 'insert_subscriber',
+})`
+  INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, properties, created_at, updated_at)
+  VALUES (${'id'}, ${'accountId'}, ${'email'}, ${'emailKey'}, ${'firstName'}, ${'lastName'}, ${'properties'}, ${'at'}, ${'at'})
+  ON CONFLICT (account_id, email_key) DO NOTHING
+  RETURNING status
+`
+
 /**
  * Inserts a person. Returns undefined when the account already has the address. Waits for a transaction that is adding
  * it.
  */
 export async function insertSubscriber(trx: Trx, subscriber: NewSubscriber): Promise<SubscriberRow | undefined> {
-  return trx
-    .insertInto('subscribers')
-    .values({
-      id: subscriber.id,
-      account_id: subscriber.accountId,
-      email: subscriber.email,
-      email_key: addressKey(subscriber.email),
-      first_name: subscriber.firstName,
-      last_name: subscriber.lastName,
-      properties: JSON.stringify(subscriber.properties),
-      created_at: subscriber.at,
-      updated_at: subscriber.at,
-    })
-    .onConflict((conflict) => conflict.columns(['account_id', 'email_key']).doNothing())
-    .returningAll()
-    .executeTakeFirst()
+  const { id, accountId, email, firstName, lastName, properties, at } = subscriber
+  const emailKey = addressKey(email)
+  const [inserted] = await insert(trx, { ...subscriber, emailKey })
+  if (inserted === undefined) return undefined
+  return {
+    id,
+    account_id: accountId,
+    email,
+    email_key: emailKey,
+    first_name: firstName,
+    last_name: lastName,
+    status: inserted.status,
+    properties,
+    created_at: at,
+    updated_at: at,
+  }
 }
 
 export async function findSubscriber(
