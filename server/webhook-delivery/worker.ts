@@ -298,6 +298,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return (error) => logger.error({ err: error }, `${doing} failed; trying again`)
   }
 
+  /** Takes over an event of a request. Returns false where the fan-out should take it. */
+  function takeNow(event: LeasedEvent): boolean {
+    if (event.deliveries.length === 0 && leased.withoutDeliveries() >= places) return false
+    return intakes.takeNow(event)
+  }
+
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
     isStopping = true
@@ -326,9 +332,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     lease,
     isOpen: leased.isOpen,
     leasing: {
-      lease: (accountId) => (intakes.isCaughtUp(accountId) && leased.size() < 2 * places ? lease : null),
+      // The scheduler bounds what is taken over, in shares: a flood of one account keeps no other from a lease.
+      lease: (accountId) => (intakes.isCaughtUp(accountId) ? lease : null),
       take(events) {
-        leased.release(events.filter((event) => !intakes.takeNow(event)).map(({ id }) => id))
+        leased.release(events.filter((event) => !takeNow(event)).map(({ id }) => id))
       },
       release: leased.release,
     },

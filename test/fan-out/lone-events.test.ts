@@ -151,6 +151,26 @@ test('an event that comes alone is canceled when its webhook is disabled before 
   expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
 })
 
+test('events of one account that are not written yet keep those of no other account from being delivered', async () => {
+  const stranger = await engine.addAccount()
+  const id = await engine.addWebhook(receiver.url)
+  // It has a counter of positions from its first event on.
+  await engine.emit(1, 'contact.deleted', stranger)
+  await expect.poll(outboxRows).toEqual([])
+  // Nothing of this account leaves the outbox meanwhile.
+  await inTransaction(engine.db, async (trx) => {
+    await sql`SELECT FROM event_counters WHERE account_id = ${stranger} FOR UPDATE`.execute(trx)
+    // None of them has a delivery. A process holds 32 of such events here, as many as it has places.
+    for (let count = 0; count < 5; count++) await engine.emit(16, 'contact.deleted', stranger)
+    await expect.poll(async () => (await outboxRows()).filter((row) => row.isLeased)).toHaveLength(32)
+    const [event] = await engine.emit()
+    await receiver.received(1)
+    expect(receiver.requests[0]?.headers['webhook-id']).toBe(event)
+  })
+  await engine.deliveryOf(id, hasSucceeded)
+  await expect.poll(outboxRows).toEqual([])
+})
+
 test('the fan-out takes what is appended with many others, and what has no room in hand', async () => {
   const release = hold()
   const id = await engine.addWebhook(receiver.url)

@@ -44,8 +44,8 @@ export type LeasedEvents = {
   putBack(held: HeldDelivery): boolean
   /** Returns true if the delivery has a result or was put back, and that is not written yet. */
   hasEnd(held: HeldDelivery): boolean
-  /** Returns the number of deliveries of open events, or the number of open events if that is larger. */
-  size(): number
+  /** Returns the number of open events without deliveries. The scheduler bounds the deliveries of all others. */
+  withoutDeliveries(): number
   /** Returns the milliseconds since it last wrote, or had nothing to write, without an error. */
   idleMs(): number
   /** Writes the open events, then stops, at the deadline at the latest. Milliseconds, monotonic. */
@@ -82,6 +82,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
   /** By event id, the oldest first. */
   const open = new Map<string, Open>()
   const parts = new Map<HeldDelivery, Part>()
+  let withoutDeliveries = 0
   let timer: NodeJS.Timeout | undefined
   let isStopping = false
 
@@ -135,6 +136,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
     const queued: HeldDelivery[] = []
     for (const [at, one] of batch.entries()) {
       open.delete(one.event.id)
+      if (one.parts.length === 0) withoutDeliveries -= 1
       for (const [index, { held, end, wasClaimed }] of one.parts.entries()) {
         parts.delete(held)
         // If the event is no longer leased to this process, an earlier try may have written it and its response was
@@ -181,8 +183,11 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
       }))
       open.set(event.id, one)
       for (const part of one.parts) parts.set(part.held, part)
-      if (one.unended === 0) makeDue(one)
-      else lookLater()
+      if (deliveries.length > 0) lookLater()
+      else {
+        withoutDeliveries += 1
+        makeDue(one)
+      }
       return one.parts.map(({ held }) => held)
     },
     isOpen: (eventId) => open.has(eventId),
@@ -208,7 +213,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
       return true
     },
     hasEnd: (held) => (parts.get(held)?.end ?? null) !== null,
-    size: () => Math.max(parts.size, open.size),
+    withoutDeliveries: () => withoutDeliveries,
     idleMs: () => Math.max(finishing.idleMs(), releasing.idleMs()),
     async stop(deadline) {
       isStopping = true
