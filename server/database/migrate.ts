@@ -53,6 +53,7 @@ import * as recipientsByEmail from './migrations/0046-recipients-by-email.ts'
 import * as listedSegments from './migrations/0047-listed-segments.ts'
 import * as attemptUrls from './migrations/0048-attempt-urls.ts'
 import * as emailTags from './migrations/0049-email-tags.ts'
+import * as outboxByKind from './migrations/0050-outbox-by-kind.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -107,6 +108,7 @@ export const migrations: Migrations = {
   '0047-listed-segments': listedSegments,
   '0048-attempt-urls': attemptUrls,
   '0049-email-tags': emailTags,
+  '0050-outbox-by-kind': outboxByKind,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Handle, inTransaction } from '../database/connection.ts'
+import { readInOrder } from '../database/index-order.ts'
 import type { EmailStatus } from '../database/tables/emails.ts'
 import type { Scope } from '../shared/scope.ts'
-import { type Candidates, type IdRange, readInOrder } from './search-queries.ts'
+import type { Candidates, IdRange } from './search-queries.ts'
 
 /*
  * The emails that a list with filters looks at, newest first and in bounded time, however many emails an account has.

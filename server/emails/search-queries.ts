@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { executePrepared, prepare } from '../database/prepared.ts'
+import { readInOrder } from '../database/index-order.ts'
+import { executePrepared } from '../database/prepared.ts'
 import { subjectKey } from '../message/subject-key.ts'
 import type { Scope } from '../shared/scope.ts'
 import type { Search, TextRange } from './search-text.ts'
@@ -33,11 +34,6 @@ export type Candidates = {
 type KeyRow = { email_id: string | null; too_many: boolean }
 
 const noTexts: TextRange = { from: '', below: '' }
-
-/** For a transaction: indexes are read in their order, whatever the statistics say, and not sorted as a whole. */
-export const readInOrder = prepare<Record<string, never>>({ name: 'search_in_order', sendsWithNext: true })`
-  SELECT set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)
-`
 
 /**
  * Returns the statement that reads the emails of all addresses and subjects that fit. Row comparisons, so that only one

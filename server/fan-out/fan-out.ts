@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import type { Mode } from '../../contract/mode.ts'
 import { plainArray } from '../database/arrays.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
@@ -7,27 +6,17 @@ import type { Clock } from '../lib/clock.ts'
 import { leaseSeconds } from '../outbox/append.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
-import type { Reservation } from '../webhook-delivery/scheduling/intake.ts'
+import type { Looked, Reservation } from '../webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { receiversOf, toLeasedEvent } from './matching.ts'
+import { type Batch, kindOf, maxOfKind, type OutboxRow, takeEvents } from './take-events.ts'
 import { findTargets } from './targets.ts'
 
-/** Maximum number of events that one statement looks at. A fan-out takes a few round trips, however many they are. */
-const maxEvents = 1_000
 /** No further event is begun once a transaction has this many deliveries. */
 const maxDeliveries = 2_000
 /** Maximum number of rows written by one statement. */
 const chunkSize = 2_500
-
-type OutboxRow = {
-  event_id: string
-  account_id: string
-  mode: Mode
-  type: string
-  body: string | null
-  traceparent: string | null
-}
 
 export type FanOutMeans = {
   db: Db
@@ -36,7 +25,7 @@ export type FanOutMeans = {
   /** Lets the worker take events into memory. Default: all deliveries go into the queue. */
   taking?: {
     /** Decides where deliveries go. */
-    intake: Pick<Reservation, 'after' | 'limits' | 'destinationOf'>
+    intake: Pick<Reservation, 'reading' | 'limits' | 'destinationOf'>
     lease: string
     /** Returns true if the worker still has the event: its lease has lapsed and is renewed. */
     isOpen: (eventId: string) => boolean
@@ -52,11 +41,7 @@ export type FanOut = {
   leased: readonly LeasedEvent[]
   /** Deliveries put into the queue, by flow. */
   queued: readonly { name: FlowName; count: number }[]
-  /** The last event that was looked at. Null: the batch reached the end of the outbox. */
-  last: string | null
-  /** True if some of the events that were looked at stay there, and this process may take them later. */
-  rest: boolean
-}
+} & Pick<Batch, 'looked' | 'rest'>
 
 /**
  * Takes one batch of waiting events, in one transaction. An event whose deliveries should all be in memory is leased:
@@ -69,9 +54,12 @@ export type FanOut = {
  */
 export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
-    const { rows: waiting, ...looked } = await takeBatch(trx, taking?.intake ?? { after: '', limits: [] })
-    if (waiting.length === 0) return { ...nothing, ...looked }
-    const targets = await findTargets(trx, waiting)
+    const { rows: waiting, ...read } = await takeEvents(
+      trx,
+      taking?.intake ?? { reading: { from: 'front' }, limits: [] },
+    )
+    if (waiting.length === 0) return { ...nothing, ...read }
+    const targetsOf = await findTargets(trx, waiting)
     const now = clock.now()
 
     const leaving: string[] = []
@@ -79,20 +67,24 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     const leased: LeasedEvent[] = []
     const queued = new Map<string, { name: FlowName; count: number }>()
     let deliveries = 0
-    let { last, rest } = looked
+    let { looked, rest } = read
+    const turns = createTurns(looked)
     let chunk: NewDelivery[] = []
     for (const [index, row] of waiting.entries()) {
       if (deliveries >= maxDeliveries) {
-        last = waiting[index - 1]?.event_id ?? null
+        const last = waiting[index - 1]
+        if (last !== undefined) looked = upTo(last, looked)
         break
       }
+      if (turns.isOver(row)) continue
       // The row is locked, so the event stays in the outbox meanwhile.
       if (taking?.isOpen(row.event_id)) {
         renewed.push(row.event_id)
         continue
       }
       const waitingEvent = toEvent(row)
-      const receivers = receiversOf(waitingEvent, targets)
+      const ofAccount = targetsOf(row.account_id)
+      const receivers = receiversOf(waitingEvent, ofAccount instanceof Promise ? await ofAccount : ofAccount)
       const names = receivers.map((target) => target.flowName)
       const destination = row.body === null ? 'queue' : (taking?.intake.destinationOf(waitingEvent, names) ?? 'queue')
       if (destination === 'later') {
@@ -101,6 +93,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
       }
       const event = toLeasedEvent(waitingEvent, receivers, now)
       deliveries += names.length
+      turns.count(names.length)
       if (destination === 'hand' && names.length > 0) {
         leased.push(event)
         continue
@@ -126,18 +119,48 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     // locked.
     if (leaving.length > 0) await leave(trx, leaving)
     const eventIds = [...leaving, ...idsOf(leased)]
-    return { events: eventIds.length, deliveries, eventIds, leased, queued: [...queued.values()], last, rest }
+    return {
+      events: eventIds.length,
+      deliveries,
+      eventIds,
+      leased,
+      queued: [...queued.values()],
+      looked: turns.end(looked),
+      rest,
+    }
   })
 }
 
-const nothing: FanOut = {
-  events: 0,
-  deliveries: 0,
-  eventIds: [],
-  leased: [],
-  queued: [],
-  last: null,
-  rest: false,
+/**
+ * Ends the turn of a kind once it has `maxOfKind` deliveries, in a batch that reads by kind: its events may have a
+ * thousand each.
+ */
+function createTurns({ from }: Looked) {
+  const cut: string[] = []
+  let kind = ''
+  let deliveries = 0
+  return {
+    isOver({ account_id, mode, type }: OutboxRow): boolean {
+      const own = `${account_id} ${mode} ${type}`
+      if (own !== kind) deliveries = 0
+      kind = own
+      const isOver = from === 'kinds' && deliveries >= maxOfKind
+      if (isOver) cut.push(account_id)
+      return isOver
+    },
+    count(made: number): void {
+      deliveries += made
+    },
+    end: (looked: Looked): Looked => (looked.from === 'front' ? looked : { ...looked, more: [...looked.more, ...cut] }),
+  }
+}
+
+const nothing = { events: 0, deliveries: 0, eventIds: [], leased: [], queued: [] } as const
+
+/** Returns how far a batch has looked that ended with this event. */
+function upTo(row: OutboxRow, looked: Looked): Looked {
+  if (looked.from === 'front') return { ...looked, isAll: false }
+  return { from: 'kinds', last: kindOf(row), more: [...looked.more, row.account_id] }
 }
 
 type NewDelivery = { delivery: DueDelivery; event: LeasedEvent }
@@ -148,66 +171,6 @@ function idsOf(events: readonly LeasedEvent[]): string[] {
 
 function toEvent({ event_id: id, account_id: accountId, mode, type, body, traceparent }: OutboxRow) {
   return { id, accountId, mode, type, body: body ?? '', traceparent }
-}
-
-type Reading = Pick<Reservation, 'after' | 'limits'>
-type Page = Pick<FanOut, 'last' | 'rest'> & { rows: OutboxRow[] }
-
-/** Takes a batch of events: from one page, or from the next ones where other transactions have locked most of it. */
-async function takeBatch(trx: Trx, { after, limits }: Reading): Promise<Page> {
-  const rows: OutboxRow[] = []
-  for (let from = after; ; ) {
-    const page = await take(trx, { after: from, limits })
-    rows.push(...page.rows)
-    if (2 * rows.length >= maxEvents || page.rest || page.last === null) return { ...page, rows }
-    from = page.last
-  }
-}
-
-/**
- * Locks and reads the first events after `after` that no other transaction has locked, of each kind no more than its
- * limit. Events that others have locked do not count for `rest`.
- */
-async function take(trx: Trx, { after, limits }: Reading): Promise<Page> {
-  const statement = sql<OutboxRow & Pick<FanOut, 'last' | 'rest'>>`
-    WITH present AS MATERIALIZED (SELECT ${queueNow} AS now), page AS MATERIALIZED (
-      SELECT event_id, account_id, mode, type FROM outbox_rows, present
-      WHERE event_id > ${after} AND leased_until <= present.now ORDER BY event_id LIMIT ${maxEvents}
-    ), kinds AS MATERIALIZED (
-      SELECT l.max, array_agg(p.event_id ORDER BY p.event_id) AS ids
-      FROM page p LEFT JOIN unnest(
-        ${plainArray(limits.map(({ accountId }) => accountId))}::text[],
-        ${plainArray(limits.map(({ mode }) => mode))}::text[],
-        ${plainArray(limits.map(({ type }) => type))}::text[],
-        ${plainArray(limits.map(({ max }) => max))}::bigint[]
-      ) WITH ORDINALITY AS l (account_id, mode, type, max, kind) USING (account_id, mode, type)
-      GROUP BY l.kind, l.max
-    ), taken AS MATERIALIZED (
-      -- Rows that others have locked do not count for the limit.
-      SELECT o.* FROM kinds CROSS JOIN LATERAL (
-        SELECT event_id, account_id, mode, type FROM outbox_rows
-        WHERE event_id = ANY(kinds.ids) AND leased_until <= (SELECT now FROM present)
-        ORDER BY event_id LIMIT kinds.max FOR UPDATE SKIP LOCKED
-      ) o
-    ), looked AS (
-      SELECT CASE WHEN sum(cardinality(ids)) = ${maxEvents} THEN max(ids[cardinality(ids)]) END AS last,
-        coalesce(bool_or(cardinality(ids) > max AND (max = 0 OR EXISTS (SELECT FROM taken))), false) AS rest
-      FROM kinds
-    )
-    SELECT looked.last, looked.rest, o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
-    FROM looked LEFT JOIN taken o ON true
-    -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
-    LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = o.event_id OFFSET 0) e ON true
-    ORDER BY o.event_id
-  `
-  const rows = await executePrepared(trx, { name: 'take_from_outbox' }, statement)
-  const [first] = rows
-  // One row without an event, if there is none.
-  return {
-    rows: rows.filter(({ event_id }) => event_id !== null),
-    last: first?.last ?? null,
-    rest: first?.rest ?? false,
-  }
 }
 
 async function lease(trx: Trx, eventIds: readonly string[], lessee: string): Promise<void> {

@@ -54,7 +54,9 @@ export function createLoneEvents({ clock, leasing, tracer = noTracer }: LoneEven
         const targets = toTargets(rows, readAt)
         const now = clock.now()
         for (const event of events) recordFanOut(tracer, event, { startedAt, endedAt: now })
-        leasing.take(events.map((event) => toLeasedEvent(event, receiversOf(event, targets), now)))
+        leasing.take(
+          events.map((event) => toLeasedEvent(event, receiversOf(event, targets.get(event.accountId) ?? []), now)),
+        )
       },
     })
     await trx.executeQuery(query)

@@ -5,9 +5,9 @@ import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts
 import { receives } from '../webhook-delivery/subscription.ts'
 import type { Target } from './targets.ts'
 
-/** Returns the webhooks that receive an event. `targets`: webhooks by account. */
-export function receiversOf(event: OutboxEvent, targets: ReadonlyMap<string, readonly Target[]>): Target[] {
-  return (targets.get(event.accountId) ?? []).filter((target) => receives(target, event))
+/** Returns those of the account's webhooks that receive an event. */
+export function receiversOf(event: OutboxEvent, ofAccount: readonly Target[]): Target[] {
+  return ofAccount.filter((target) => receives(target, event))
 }
 
 /** Returns an event with a new delivery for each of its receivers. */

@@ -23,23 +23,23 @@ export type TargetRow = Pick<DueDelivery['webhook'], 'url' | 'version' | 'flow' 
 
 const columns = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
 
-/** Returns a query for the enabled webhooks of accounts that receive events of any of these types. */
+/** Returns a query for the enabled webhooks of accounts that receive events of any of these types, in no order. */
 export function selectTargets(accountIds: readonly string[], types: readonly string[]) {
   return sql<TargetRow>`
     SELECT w.id, w.account_id, w.mode, w.events, w.url, ${columns}, w.version, w.flow, f.host
     FROM webhooks w JOIN delivery_flows f ON f.number = w.flow
     WHERE w.account_id = ANY(${accountIds}::text[]) AND w.status = 'enabled' AND w.events && ${types}::text[]
-    ORDER BY w.id
   `
 }
 
 /**
- * Groups webhooks by account.
+ * Groups webhooks by account, each group in the order of their ids.
  *
  * @param readAt A sequence number from before the statement was sent.
  */
 export function toTargets(rows: readonly TargetRow[], readAt: number): Map<string, Target[]> {
-  const targets = rows.map(({ id, account_id: accountId, events, ...webhook }) => ({
+  const inOrder = rows.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const targets = inOrder.map(({ id, account_id: accountId, events, ...webhook }) => ({
     id,
     accountId,
     mode: webhook.mode,
@@ -50,14 +50,36 @@ export function toTargets(rows: readonly TargetRow[], readAt: number): Map<strin
   return Map.groupBy(targets, ({ accountId }) => accountId)
 }
 
-/** Returns the enabled webhooks that receive events of the types of `events`, by account. */
+/** Maximum number of webhooks that are read for all events of a batch together. */
+const maxTogether = 5_000
+
+/** The enabled webhooks of the accounts of a batch. */
+export type TargetsOf = (accountId: string) => readonly Target[] | Promise<readonly Target[]>
+
+/**
+ * Reads the enabled webhooks that receive events of the types of `events`: of all accounts together, or where they are
+ * very many, of each account when it is asked for.
+ */
 export async function findTargets(
   handle: Handle,
   events: readonly { account_id: string; type: string }[],
-): Promise<Map<string, Target[]>> {
-  const readAt = nextSequence()
+): Promise<TargetsOf> {
   const accountIds = [...new Set(events.map((event) => event.account_id))]
   const types = [...new Set(events.map((event) => event.type))]
-  const rows = await executePrepared(handle, { name: 'find_targets' }, selectTargets(accountIds, types))
-  return toTargets(rows, readAt)
+  const readAt = nextSequence()
+  const some = sql<TargetRow>`${selectTargets(accountIds, types)} LIMIT ${maxTogether}`
+  const rows = await executePrepared(handle, { name: 'find_some_targets' }, some)
+  if (rows.length < maxTogether) {
+    const targets = toTargets(rows, readAt)
+    return (accountId) => targets.get(accountId) ?? []
+  }
+  const read = new Map<string, readonly Target[]>()
+  async function readOne(accountId: string): Promise<readonly Target[]> {
+    const readOneAt = nextSequence()
+    const own = await executePrepared(handle, { name: 'find_targets' }, selectTargets([accountId], types))
+    const targets = toTargets(own, readOneAt).get(accountId) ?? []
+    read.set(accountId, targets)
+    return targets
+  }
+  return (accountId) => read.get(accountId) ?? readOne(accountId)
 }

@@ -36,12 +36,11 @@ export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
       using intake = await delivery.intakes.open()
       const done = await fanOutBatch({ ...options, taking: { intake, lease: delivery.lease, isOpen: delivery.isOpen } })
       intake.fill(done)
-      const { queued, eventIds, last, rest } = done
+      const { queued, eventIds, looked, rest } = done
       for (const { name, count } of queued) delivery.offer(name, count)
       // Runs in the background: nothing waits for traces.
       void traceFanOut(options, eventIds, startedAt)
-      // Behind the events that were left, it has looked at a part of the outbox only.
-      return rest || last !== null || intake.after !== ''
+      return rest || looked.from === 'kinds' || !looked.isAll
     },
   })
 }

@@ -11,9 +11,8 @@ const countWaiting = prepare<{ limit: number }, { count: number }>({ name: 'coun
 `
 
 /**
- * Returns true while few events of all accounts wait for the fan-out, which takes them in order. Call it before
- * appending many events that can wait, so that events of other accounts do not wait behind them. Counts 2,000 rows at
- * most.
+ * Returns true while few events of all accounts wait for the fan-out. Call it before appending many events that can
+ * wait, so that the outbox stays short. Counts 2,000 rows at most.
  */
 export async function outboxHasRoom(handle: Handle): Promise<boolean> {
   const [row] = await countWaiting(handle, { limit: maxWaiting })

@@ -263,7 +263,7 @@ test('events whose process is gone since it leased them are leased anew, and not
   expect((await fanOutBatch({ ...engine, taking })).leased).toHaveLength(2)
   await lapse()
   const renewing = await fanOutBatch({ ...engine, taking: { ...taking, isOpen: () => true } })
-  expect(renewing).toMatchObject({ leased: [], queued: [], last: null, rest: false })
+  expect(renewing).toMatchObject({ leased: [], queued: [], looked: { from: 'front', isAll: true }, rest: false })
   // Nobody else has them, and they are this process's.
   await engine.fanOut()
   expect(await engine.deliveriesNow(webhookId)).toEqual([])

@@ -27,7 +27,7 @@ export function takingFor(size: number): NonNullable<FanOutMeans['taking']> {
     lease: randomUUID(),
     isOpen: () => false,
     intake: {
-      after: '',
+      reading: { from: 'front' },
       limits: [],
       destinationOf(_kind, names) {
         if (names.length > left) return 'queue'

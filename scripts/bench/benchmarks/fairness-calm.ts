@@ -21,11 +21,18 @@ export type CalmCase =
   | 'a quick flood'
   | 'a flood'
   | 'a flood, URLs that change'
+  | 'a quick flood, apart'
+  | 'a flood, apart'
 
 /** `rate`: deliveries per second to the worst served calm tenant. `othersRate`: events per second of the others. */
 export type Calm = { p50: number; p99: number; rate: number; othersRate: number }
 
-type Others = { begin: (lab: Lab, stage: Stage) => Ongoing[]; flood: (lab: Lab) => readonly Tenant[] }
+type Others = {
+  begin: (lab: Lab, stage: Stage) => Ongoing[]
+  flood: (lab: Lab) => readonly Tenant[]
+  /** True: API and worker are processes of their own. */
+  isApart?: true
+}
 
 const nobody = { begin: () => [], flood: () => [] }
 const changing = {
@@ -34,6 +41,7 @@ const changing = {
     stage.beginChanges(hostileLoad, { tenant, perSecond: changesPerSecond }),
   ],
 }
+const quickFlood = { flood: ({ tenants }: Lab) => tenants.quickFlood }
 const slowFlood = { flood: ({ tenants }: Lab) => tenants.slowFlood }
 
 const others: Readonly<Record<CalmCase, Others>> = {
@@ -45,9 +53,11 @@ const others: Readonly<Record<CalmCase, Others>> = {
       stage.begin(hostileLoad, { tenants: [oneUrl], perSecond: hostileRates.oneUrl }),
     ],
   },
-  'a quick flood': { ...nobody, flood: ({ tenants }) => tenants.quickFlood },
+  'a quick flood': { ...nobody, ...quickFlood },
   'a flood': { ...nobody, ...slowFlood },
   'a flood, URLs that change': { ...changing, ...slowFlood },
+  'a quick flood, apart': { ...nobody, ...quickFlood, isApart: true },
+  'a flood, apart': { ...nobody, ...slowFlood, isApart: true },
 }
 
 /** Measures the calm tenants during the load of one case. */
@@ -87,5 +97,5 @@ export function measureCalm(lab: Lab, name: CalmCase): Promise<Calm> {
       rate: Math.min(...rates),
       othersRate: othersRate + (commitFlood === null ? 0 : lab.floodCount / seconds),
     }
-  })
+  }, others[name].isApart)
 }

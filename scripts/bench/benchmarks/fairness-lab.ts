@@ -78,8 +78,10 @@ export type Lab = {
   /**
    * Runs one measurement on a fresh copy of the database with a separate service, and stops all started loads. Throws
    * when a request of theirs got an unexpected response.
+   *
+   * @param isApart True: with a process for the API and one for the worker. Default: one for both.
    */
-  onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T>
+  onStage<T>(work: (stage: Stage) => Promise<T>, isApart?: boolean): Promise<T>
 }
 
 export type LabOptions = {
@@ -135,11 +137,12 @@ export async function createLab(
 
   let stages = 0
 
-  async function onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
+  async function onStage<T>(work: (stage: Stage) => Promise<T>, isApart = false): Promise<T> {
     const world = await cluster.copy(prepared.name, `stage_${++stages}`)
     const begun: Ongoing[] = []
     try {
-      await using service = await startService(processes, world)
+      await using service = await startService(processes, world, { roles: isApart ? 'api' : 'api,worker' })
+      await using _worker = isApart ? await startService(processes, world, { name: 'worker', roles: 'worker' }) : null
       const optionsOf = (requests: LoadOptions['requests'], perSecond: number, forSeconds: number) => ({
         origins: [service.url],
         requests,

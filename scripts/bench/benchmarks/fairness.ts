@@ -33,6 +33,7 @@ const baselines = [
   ['one hanging URL', 'alone'],
   ['a flood', 'a quick flood'],
   ['a flood, URLs that change', 'a quick flood'],
+  ['a flood, apart', 'a quick flood, apart'],
 ] as const satisfies readonly (readonly [CalmCase, CalmCase])[]
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
@@ -48,6 +49,8 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       'a quick flood': calmSide('a quick flood'),
       'a flood': calmSide('a flood'),
       'a flood, URLs that change': calmSide('a flood, URLs that change'),
+      'a quick flood, apart': calmSide('a quick flood, apart'),
+      'a flood, apart': calmSide('a flood, apart'),
     },
     ({ p50, p99, rate }) => `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${rate.toFixed(2)} deliveries/s`,
   )
@@ -88,7 +91,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     notes: [
       'p99 and rate are of the calm tenants: four, each with 5 events/s for an endpoint that answers in 5 ms. The rate is that of the one served worst. What has not come 5 s after the end has waited until then, and counts for no rate.',
       `URLs that change: an account with 30 webhooks that hang, ${hostileRates.changing} events/s for each, and ${changesPerSecond} changes of a \`url\` a second. One hanging URL: an account with 200 webhooks of it, ${hostileRates.oneUrl} events/s for each.`,
-      `A flood: ${lab.floodCount.toLocaleString('en')} events at once${lab.floodCount === floodCount ? '' : ` (of ${floodCount.toLocaleString('en')})`} of 20 accounts, for an endpoint each that takes 100 ms; a quick one: for endpoints that answer at once.`,
+      `A flood: ${lab.floodCount.toLocaleString('en')} events at once${lab.floodCount === floodCount ? '' : ` (of ${floodCount.toLocaleString('en')})`} of 20 accounts, for an endpoint each that takes 100 ms; a quick one: for endpoints that answer at once. Apart: one process serves the API, and another one delivers, so that all events go through the outbox.`,
       `Failed and hung: for 3 s, beside ${hangingCount} webhooks at as many hosts that hang, ${hostileRates.hanging} events/s for each, or alone. It is served again with the first event, counted from the end of the 3 s, from which on ten in a row arrive within ${normalMs} ms.`,
       `Caught up: from ${burst} events at once until nothing has waited longer than ${normalMs} ms for its first attempt, to reach 1.5 × ${burst} ÷ (${maxInFlight} ÷ latency − events/s).`,
       `Watched for ${limitsMs.failing / 1_000} s after a failure, ${limitsMs.hanging / 1_000} s after a hang and ${limitsMs.catchingUp / 1_000} s after a burst: a figure of that much means not in that time.`,

@@ -9,10 +9,22 @@ export type EventKind = { accountId: string; mode: Mode; type: string }
 /** Maximum number of events of a kind that a batch of the fan-out should read. */
 export type KindLimit = EventKind & { max: number }
 
+/**
+ * Where a batch of the fan-out reads. `front`: the first events of the outbox. `kinds`: the first events of each kind,
+ * from the first kind behind this one on; null: from the first of all.
+ */
+export type Reading = { from: 'front' } | { from: 'kinds'; behind: EventKind | null }
+
+/** How far a batch has looked. */
+export type Looked =
+  /** `isAll`: at all events of the outbox. `kinds`: those of the events it has looked at. */
+  | { from: 'front'; isAll: boolean; kinds: readonly EventKind[] }
+  /** `last`: the last kind it has looked at. Null: there are no others. `more`: accounts with more events of a kind. */
+  | { from: 'kinds'; last: EventKind | null; more: readonly string[] }
+
 /** Room in memory for one batch of the fan-out. Disposing it frees the room that was reserved and not filled. */
 export type Reservation = Disposable & {
-  /** Read only events with higher ids. */
-  readonly after: string
+  readonly reading: Reading
   /** Of kinds that had events left for later. The fan-out reads at most `max` of such a kind: there is no room for more. */
   readonly limits: readonly KindLimit[]
   /**
@@ -26,8 +38,7 @@ export type Reservation = Disposable & {
 
 export type Taken = {
   leased: readonly LeasedEvent[]
-  /** The last event that was looked at. Null: the batch reached the end of the outbox. */
-  last: string | null
+  looked: Looked
   /** True if some of the events that were looked at stay there. */
   rest: boolean
 }
@@ -62,7 +73,7 @@ export type IntakesOptions = {
  * are in memory already.
  */
 const goodRoom = 250
-/** After this time the fan-out looks at events behind those left for later. Milliseconds. */
+/** After this time the fan-out looks at all kinds, or again at all events. Milliseconds. */
 const patienceMs = 100
 /** Maximum number of kinds with a limit, and of their flows in all. */
 const maxLimits = 1_000
@@ -70,8 +81,6 @@ const maxLeftFlows = 10_000
 /** The room of more than a few flows is looked at no more often than this. Milliseconds. */
 const fewFlows = 16
 const lookMs = 5
-/** An account's events go through the outbox for this long after one of them was left for later. Milliseconds. */
-const behindMs = 1_000
 
 export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   /** The flows whose room the next batch waits for. */
@@ -80,17 +89,23 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   /** When the room of many flows was last looked at. Milliseconds, monotonic. */
   let lookedAt = Number.NEGATIVE_INFINITY
   let isClosed = false
-  /** True once this process has seen the end of the outbox. */
-  let hasSeenEnd = false
-  /** Events up to this id, behind those left for later, were looked at. Empty: start from the beginning. */
-  let passedTo = ''
-  let passedAt = performance.now()
+  /** True once this process has looked at all kinds of the outbox. */
+  let hasLookedAtAll = false
+  /** True while more events wait than a batch at the front looks at. */
+  let isLong = false
+  /** Kinds of the events at the front, which need no turn of their own. */
+  let atFront: readonly EventKind[] = []
+  /** The last kind that the round over all of them has come to. Null: it begins. Undefined: there is none under way. */
+  let round: EventKind | null | undefined
+  /** The next batch by kind begins at this time at the earliest. Milliseconds, monotonic. */
+  let lookAt = performance.now() + patienceMs
   /** Kinds of events that were left for later, each with the flows of its events, and the room of this batch for it. */
   const left = new Map<string, { kind: EventKind; names: readonly FlowName[]; room: number }>()
   /** Flows of all kinds in `left`. */
   let leftFlows = 0
-  /** When an event of an account was last left for later, by account. Milliseconds, monotonic. */
-  const leftAt = new Map<string, number>()
+  /** Accounts of which events stayed in the outbox since it was last looked at as a whole, and the time before. */
+  let behind = new Set<string>()
+  let behindBefore = new Set<string>()
 
   function keyOf({ accountId, mode, type }: EventKind): string {
     return `${accountId} ${mode} ${type}`
@@ -107,7 +122,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     }
     left.set(keyOf(of), { kind: { accountId, mode, type }, names, room: 0 })
     leftFlows += names.length
-    leftAt.set(accountId, performance.now())
+    behind.add(accountId)
   }
 
   function forget(key: string): void {
@@ -173,21 +188,47 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
 
   /** Keeps the kinds for which all the room was used: more events of them may wait. */
   function forgetLeft(mayWait: boolean): void {
-    const now = performance.now()
     for (const [key, { kind, room }] of left) {
-      if (mayWait && room <= 0) leftAt.set(kind.accountId, now)
+      if (mayWait && room <= 0) behind.add(kind.accountId)
       else forget(key)
     }
-    for (const [account, at] of leftAt) if (at < now - behindMs) leftAt.delete(account)
+  }
+
+  /** Notes how far a batch has looked that began at this time. */
+  function noteLooked(looked: Looked, rest: boolean, startedAt: number): void {
+    const now = performance.now()
+    if (looked.from === 'front') {
+      isLong = !looked.isAll
+      atFront = looked.kinds
+      forgetLeft(rest || isLong)
+      if (isLong) return
+      lookAt = now + patienceMs
+    } else {
+      for (const { kind } of left.values()) behind.add(kind.accountId)
+      for (const { accountId } of atFront) behind.add(accountId)
+      for (const accountId of looked.more) behind.add(accountId)
+      // So batches by kind take half of the time at most.
+      lookAt = Math.max(now + (now - startedAt), looked.last === null ? now + patienceMs : 0)
+      round = looked.last ?? undefined
+      if (round !== undefined) return
+    }
+    round = undefined
+    hasLookedAtAll = true
+    behindBefore = behind
+    behind = new Set()
   }
 
   return {
     async open() {
-      await roomComes(passedAt + patienceMs - performance.now())
-      // Look at events behind those left for later, however quickly their flow goes on.
-      const passes = left.size > 0 && performance.now() >= passedAt + patienceMs
+      await roomComes(Math.min(patienceMs, lookAt - performance.now()))
+      const startedAt = performance.now()
+      // However quickly the first events leave the outbox: no event waits behind those of other accounts or receivers.
+      const looksByKind = (isLong || round !== undefined) && startedAt >= lookAt
+      const reading: Reading = looksByKind ? { from: 'kinds', behind: round ?? null } : { from: 'front' }
       for (const one of left.values()) one.room = roomOf(one.names)
-      const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
+      const limitOf = new Map([...left].map(([key, { kind, room }]) => [key, { ...kind, max: room }]))
+      if (looksByKind) for (const kind of atFront) limitOf.set(keyOf(kind), { ...kind, max: 0 })
+      const limits = [...limitOf.values()]
       let reserved: FlowName[] = []
       /** The kinds of event that this batch leaves in the outbox, from the first one that has no room on. */
       const leftNow = new Set<string>()
@@ -198,7 +239,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       }
 
       return {
-        after: passes ? passedTo : '',
+        reading,
         limits,
         destinationOf(kind, names) {
           if (isClosed) return 'queue'
@@ -215,20 +256,19 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
           leftNow.add(keyOf(kind))
           return 'later'
         },
-        fill({ leased, last, rest }) {
-          if (last === null) hasSeenEnd = true
-          forgetLeft(rest || passes)
-          if (passes) {
-            passedTo = last ?? ''
-            passedAt = performance.now()
-          }
+        fill({ leased, looked, rest }) {
+          noteLooked(looked, rest, startedAt)
           endReservations()
           take(leased)
         },
         [Symbol.dispose]: endReservations,
       }
     },
-    isCaughtUp: (accountId) => !isClosed && hasSeenEnd && !leftAt.has(accountId),
+    isCaughtUp(accountId) {
+      // The event goes through the outbox.
+      if (!hasLookedAtAll) behind.add(accountId)
+      return !isClosed && hasLookedAtAll && !behind.has(accountId) && !behindBefore.has(accountId)
+    },
     takeNow(event) {
       const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))
       const [first] = event.deliveries

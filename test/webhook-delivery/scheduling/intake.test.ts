@@ -66,7 +66,7 @@ function fill(intake: Reservation, name: FlowName): number {
   return count
 }
 
-const atEnd = { leased: [], last: null, rest: false }
+const atEnd = { leased: [], looked: { from: 'front', isAll: true, kinds: [] }, rest: false } as const
 
 test('an intake has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
   const { intakes } = setUp()
@@ -178,30 +178,108 @@ test('an intake leaves for later what is of a quick flow, and puts into the queu
   expect(intake.destinationOf(kindOf(stalled), [stalled])).toBe('queue')
 })
 
-test('an intake looks behind what it left for later after a while, page by page, and then from the beginning again', async () => {
+/** The first events of the outbox, behind which there are more. */
+const atFront = { leased: [], looked: { from: 'front', isAll: false, kinds: [] }, rest: true } as const
+
+/** A batch by kind that has come to the kind of this account. Null: to the end. */
+function byKind(last: string | null, more: readonly string[] = []) {
+  const kind = last === null ? null : kindOf({ ...flow, account: last })
+  return { leased: [], looked: { from: 'kinds' as const, last: kind, more }, rest: true }
+}
+
+type Intakes = ReturnType<typeof setUp>['intakes']
+
+/** A batch that takes so long. Returns the account behind whose kind it reads, or that it reads at the front. */
+async function batch(intakes: Intakes, taken: Parameters<Reservation['fill']>[0], tookMs = 0): Promise<string> {
+  const { reading, fill: end } = await intakes.open()
+  vi.advanceTimersByTime(tookMs)
+  end(taken)
+  return reading.from === 'front' ? 'front' : (reading.behind?.accountId ?? 'first kind')
+}
+
+test('an intake looks at all kinds every 100 ms while more events wait than a batch looks at', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { intakes } = setUp()
+  const read: string[] = []
+  read.push(await batch(intakes, atFront, 99))
+  read.push(await batch(intakes, atFront, 1))
+  read.push(await batch(intakes, byKind('acc_5')))
+  read.push(await batch(intakes, byKind(null)))
+  vi.advanceTimersByTime(99)
+  read.push(await batch(intakes, atFront))
+  vi.advanceTimersByTime(1)
+  read.push(await batch(intakes, byKind(null)))
+  read.push(await batch(intakes, atEnd))
+  vi.advanceTimersByTime(100)
+  read.push(await batch(intakes, atEnd))
+  expect(read).toEqual(['front', 'front', 'first kind', 'acc_5', 'front', 'first kind', 'front', 'front'])
+})
+
+test('an intake gives no turn of its own to a kind at the front', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { intakes } = setUp()
+  await batch(intakes, { ...atFront, looked: { ...atFront.looked, kinds: [kindOf(flow)] } }, 100)
+  const intake = await intakes.open()
+  expect(intake).toMatchObject({ reading: { from: 'kinds' }, limits: [{ ...kindOf(flow), max: 0 }] })
+  intake.fill(byKind(null))
+  expect(intakes.isCaughtUp(flow.account)).toBe(false)
+  expect(intakes.isCaughtUp(other.account)).toBe(true)
+  const { limits, reading } = await intakes.open()
+  expect({ limits, reading }).toEqual({ limits: [], reading: { from: 'front' } })
+})
+
+test('an intake gives the first events as much time as all kinds together', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { intakes } = setUp()
+  const read: string[] = []
+  read.push(await batch(intakes, atFront, 100))
+  read.push(await batch(intakes, byKind('acc_1'), 30))
+  read.push(await batch(intakes, atFront, 29))
+  read.push(await batch(intakes, atFront, 1))
+  read.push(await batch(intakes, byKind(null), 300))
+  read.push(await batch(intakes, atFront, 299))
+  read.push(await batch(intakes, atFront, 1))
+  read.push(await batch(intakes, byKind(null)))
+  expect(read).toEqual(['front', 'first kind', 'front', 'front', 'acc_1', 'front', 'front', 'first kind'])
+})
+
+test('an intake waits for room 100 ms at most, however long the batches by kind took', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const { scheduler, intakes } = setUp()
   quicken(scheduler, flow)
-  /** A batch that finds only events of the flow, for which there is no room, the last of them this one. */
-  async function batch(last: string | null): Promise<string> {
-    const opening = intakes.open()
-    await vi.advanceTimersByTimeAsync(100)
-    const intake = await opening
-    fill(intake, flow)
-    expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
-    intake.fill({ leased: [], last, rest: true })
-    // All of it is taken in hand, and nobody starts anything.
-    scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
-    return intake.after
-  }
-  const pages = [
-    await batch('evt_2'),
-    await batch('evt_4'),
-    await batch('evt_6'),
-    await batch(null),
-    await batch('evt_2'),
-  ]
-  expect(pages).toEqual(['', '', 'evt_4', 'evt_6', ''])
+  await batch(intakes, atFront, 100)
+  await batch(intakes, byKind(null), 5_000)
+  const full = await intakes.open()
+  fill(full, flow)
+  full.destinationOf(kindOf(flow), [flow])
+  full.fill(atFront)
+  scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
+  const opening = intakes.open()
+  await vi.advanceTimersByTimeAsync(100)
+  expect((await opening).reading).toEqual({ from: 'front' })
+})
+
+test('an intake knows after a look at all kinds which accounts have nothing in the outbox', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, other)
+  // An event that is appended before the look has come to the end.
+  expect(intakes.isCaughtUp('acc_0')).toBe(false)
+  await batch(intakes, atFront, 100)
+  await batch(intakes, byKind('acc_1', ['acc_1']), 3_000)
+  vi.advanceTimersByTime(3_000)
+  const leaving = await intakes.open()
+  fill(leaving, other)
+  leaving.destinationOf(kindOf(other), [other])
+  leaving.fill(byKind(null))
+  const accounts = ['acc_0', 'acc_1', other.account, 'acc_3']
+  const caughtUp = () => accounts.filter(intakes.isCaughtUp)
+  expect(caughtUp()).toEqual(['acc_3'])
+  // What it left is still there, and nothing more of the others.
+  scheduler.takeInHand(other, scheduler.mayTakeInHand(other))
+  vi.advanceTimersByTime(100)
+  expect(await batch(intakes, byKind(null))).toBe('first kind')
+  expect(caughtUp()).toEqual(['acc_0', 'acc_1', 'acc_3'])
 })
 
 test('an intake reads of a kind of which it left events no more than there is room for, until none are left', async () => {
@@ -242,11 +320,14 @@ test('an intake says which accounts have nothing in the outbox, once it has seen
   intake.destinationOf(kindOf(flow), [flow])
   intake.fill(atEnd)
   expect(intakes.isCaughtUp('a')).toBe(false)
-  expect(intakes.isCaughtUp('b')).toBe(true)
-  vi.advanceTimersByTime(1_001)
+  // It had an event before.
+  expect(intakes.isCaughtUp('b')).toBe(false)
+  expect(intakes.isCaughtUp('c')).toBe(true)
+  vi.advanceTimersByTime(100)
   const next = await intakes.open()
   next.fill(atEnd)
   expect(intakes.isCaughtUp('a')).toBe(true)
+  expect(intakes.isCaughtUp('b')).toBe(true)
 })
 
 test('an intake takes an event at once where all of its deliveries have room, and else none', () => {
@@ -272,7 +353,7 @@ test('an intake goes on as soon as there is room', async () => {
   first[Symbol.dispose]()
   intakes.wake()
   using second = await waiting
-  expect(second.after).toBe('')
+  expect(second.reading).toEqual({ from: 'front' })
   expect(second.destinationOf(kindOf(flow), [flow])).toBe('hand')
 })
 
