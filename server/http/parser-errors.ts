@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { errorTable } from '../../contract/errors.ts'
 import { hasCode } from '../lib/error-codes.ts'
 import { DomainError } from '../shared/errors.ts'
+import { newRequestId } from '../shared/ids.ts'
 import { errorBodyOf } from './errors.ts'
-import { newRequestId } from './request-id.ts'
 
 /** Returns the error to send for a request that Node could not parse. */
 export function errorOfUnparsedRequest(error: Error, maxHeaderBytes: number): DomainError {

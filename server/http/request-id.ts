@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { typeidUnboxed } from 'typeid-js'
+import { newRequestId } from '../shared/ids.ts'
 
 const header = 'X-Request-Id'
 
@@ -11,8 +11,4 @@ export function assignRequestId(res: ServerResponse): void {
 /** Returns the request id of a response. */
 export function requestIdOf(res: ServerResponse): string {
   return String(res.getHeader(header))
-}
-
-export function newRequestId(): string {
-  return typeidUnboxed('req')
 }

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
-import { fromString, toUUID } from 'typeid-js'
-import { expect, test } from 'vitest'
+import { fromString, fromUUID, toUUID } from 'typeid-js'
+import { afterEach, expect, test, vi } from 'vitest'
 import { idPattern, idPrefixes } from '../../contract/ids.ts'
-import { continueAfter, firstIdAt, idOfUuid, newId, timeOf, uuidOf } from '../../server/shared/ids.ts'
+import { continueAfter, firstIdAt, idOfUuid, newId, newRequestId, timeOf, uuidOf } from '../../server/shared/ids.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 test('identifiers are TypeIDs of UUIDs of version 7, and grow also when the clock stands or is set back', () => {
   const times = [0, 0, 0, 5, 5, -3_600_000, 1].map((offset) => new Date(1_800_000_000_000 + offset))
@@ -13,6 +17,28 @@ test('identifiers are TypeIDs of UUIDs of version 7, and grow also when the cloc
     expect(id).toMatch(idPattern('event'))
     expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   }
+})
+
+test('identifiers of requests are TypeIDs of UUIDs of version 7, unique and growing within a millisecond', () => {
+  vi.useFakeTimers({ now: new Date('2026-03-01T09:00:00Z'), toFake: ['Date'] })
+  const ids = Array.from({ length: 10_000 }, () => newRequestId())
+  expect(ids.toSorted()).toEqual(ids)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids.slice(0, 100)) {
+    expect(id).toMatch(idPattern('request'))
+    expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  }
+  expect(timeOf(ids[0] as string)).toEqual(new Date())
+})
+
+test('identifiers of requests grow when the clock is set back a little, and follow it when it is set back far', () => {
+  const start = new Date('2027-03-01T09:00:00Z')
+  vi.useFakeTimers({ now: start, toFake: ['Date'] })
+  const first = newRequestId()
+  vi.setSystemTime(start.getTime() - 9_000)
+  expect(newRequestId() > first).toBe(true)
+  vi.setSystemTime(start.getTime() - 3_600_000)
+  expect(timeOf(newRequestId())).toEqual(new Date())
 })
 
 test('identifiers lead to their UUID and back', () => {
@@ -30,8 +56,18 @@ test('identifiers have the UUID in them that the reference implementation finds'
     fc.property(fc.uuid(), (uuid) => {
       const id = idOfUuid('email', uuid)
       expect(uuidOf(id)).toBe(toUUID(fromString(id)))
+      expect(id).toBe(fromUUID(uuid, 'email'))
     }),
   )
+})
+
+test.each([
+  '018f0000-0000-7000-8000-00000000000',
+  '018f0000-0000-7000-8000-0000000000000',
+  '018f0000-0000-7000-8000-00000000000g',
+  '',
+])('there is no identifier of what is no UUID: %j', (uuid) => {
+  expect(() => idOfUuid('email', uuid)).toThrow(/is no UUID/)
 })
 
 test.each([
