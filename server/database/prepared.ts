@@ -64,9 +64,14 @@ export class QueryBehindCommit<Row> implements CompiledQuery<Row> {
 
 type Executor = Pick<Kysely<unknown>, 'executeQuery'>
 
+/** A part of a statement without parameters: names of columns, or what a room publishes for the statements of others. */
+export type FixedSql = { readonly sql: string }
+
 /**
  * Creates a statement that PostgreSQL parses and plans once in a session. Otherwise it does so each time, which is half
  * of the cost of a small statement. Use it only where one plan is best for all parameters and all sizes of the tables.
+ *
+ * Name the columns of a result: with `*`, a migration that adds one would make the statement fail in older processes.
  *
  * @example
  * const rename = prepare<{ id: string; name: string }>({ name: 'rename' })`
@@ -75,9 +80,10 @@ type Executor = Pick<Kysely<unknown>, 'executeQuery'>
  * await rename(trx, { id, name })
  */
 export function prepare<Params extends Readonly<Record<string, unknown>>, Row = never>(preparation: Preparation) {
-  return (text: TemplateStringsArray, ...slots: (keyof Params & string)[]) => {
-    const names = [...new Set(slots)]
-    const statement = CompiledQuery.raw(String.raw(text, ...slots.map((slot) => `$${names.indexOf(slot) + 1}`)))
+  return (text: TemplateStringsArray, ...slots: ((keyof Params & string) | FixedSql)[]) => {
+    const names = [...new Set(slots.filter((slot) => typeof slot === 'string'))]
+    const filled = slots.map((slot) => (typeof slot === 'string' ? `$${names.indexOf(slot) + 1}` : slot.sql))
+    const statement = CompiledQuery.raw(String.raw(text, ...filled))
     return async (handle: Executor, params: Params): Promise<Row[]> => {
       const values = names.map((name) => params[name])
       const { rows } = await handle.executeQuery<Row>(new PreparedQuery<Row>(preparation, statement, values))

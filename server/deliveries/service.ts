@@ -9,7 +9,7 @@ import type {
 import { type EventTypeName, eventType, isEventTypeName } from '../../contract/event-types.ts'
 import type { Event } from '../../contract/events.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
-import type { WebhookHealth, WebhookTestResult } from '../../contract/webhooks.ts'
+import type { WebhookTestResult } from '../../contract/webhooks.ts'
 import { record } from '../audit-log/record.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { nextSequence } from '../lib/sequence.ts'
@@ -53,7 +53,6 @@ import {
   makeDue,
 } from './queries.ts'
 import { findWaitingDelivery, waitOf } from './waiting.ts'
-import { readHealth } from './webhook-health-queries.ts'
 
 /** Use cases of deliveries. All throw DomainErrors. Every call is limited to one mode of one account. */
 export type DeliveryService = {
@@ -75,8 +74,6 @@ export type DeliveryService = {
   getRecovery(handle: Handle, scope: Scope, webhookId: string, recoveryId: string): Promise<Recovery>
   /** Newest first. */
   listRecoveries(handle: Handle, scope: Scope, webhookId: string, query: PageQuery): Promise<Page<Recovery>>
-  /** Returns the health of a webhook's deliveries. `flow` is the webhook's flow. */
-  health(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth>
   /** Cancels all pending deliveries of a webhook that was disabled or deleted, and removes their jobs. */
   cancelPending(trx: Trx, webhookId: string): Promise<void>
   /**
@@ -221,8 +218,6 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       })
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toRecovery })
     },
-
-    health: readHealth,
 
     cancelPending: (trx, webhookId) => cancelPending(trx, queue, [webhookId]),
     cancelPage: (trx, webhookId) => cancelPage(trx, queue, webhookId),

@@ -1,8 +1,10 @@
 import { type Selectable, sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
 import type { Webhook } from '../../contract/webhooks.ts'
 import type { Handle, Trx } from '../database/connection.ts'
-import { executePrepared } from '../database/prepared.ts'
+import { prepare } from '../database/prepared.ts'
 import type { WebhooksTable } from '../database/tables/webhooks.ts'
+import { type HealthRow, healthOfWebhook } from '../deliveries/webhook-health.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type SealedSecrets, sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
 import { isOfCustomer } from '../webhook-delivery/webhook-targets.ts'
@@ -101,8 +103,25 @@ function webhooksOf(handle: Handle, { accountId, mode, portal }: Scope) {
 }
 
 export async function findWebhook(handle: Handle, scope: Scope, id: string): Promise<WebhookRow | undefined> {
-  const name = scope.portal === undefined ? 'find_webhook' : 'find_webhook_of_customer'
-  const [row] = await executePrepared(handle, { name }, webhooksOf(handle, scope).where('id', '=', id))
+  return webhooksOf(handle, scope).where('id', '=', id).executeTakeFirst()
+}
+
+type FindParams = { accountId: string; mode: Mode; id: string; customer: string | null }
+
+const selectWithHealth = prepare<FindParams, WebhookRow & HealthRow>({ name: 'find_webhook_with_health' })`
+  SELECT ${{ sql: columns.map((column) => `webhooks.${column}`).join(', ') }}, health.*
+  FROM webhooks CROSS JOIN LATERAL (${healthOfWebhook}) health
+  WHERE webhooks.id = ${'id'} AND account_id = ${'accountId'} AND mode = ${'mode'}
+    AND (${'customer'}::text IS NULL OR metadata ->> 'customer' = ${'customer'})
+`
+
+/** Returns a webhook with the health of its deliveries, in one snapshot. */
+export async function findWebhookWithHealth(
+  handle: Handle,
+  { accountId, mode, portal }: Scope,
+  id: string,
+): Promise<(WebhookRow & HealthRow) | undefined> {
+  const [row] = await selectWithHealth(handle, { accountId, mode, id, customer: portal?.customer ?? null })
   return row
 }
 

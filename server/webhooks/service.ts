@@ -15,6 +15,7 @@ import { type NewAuditEntry, record } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { DeliveryService } from '../deliveries/service.ts'
+import { toHealth } from '../deliveries/webhook-health.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
@@ -30,6 +31,7 @@ import { assertInPortal, metadataInPortal } from './portal.ts'
 import {
   deleteWebhook,
   findWebhook,
+  findWebhookWithHealth,
   hasCustomerWebhooks,
   hasWebhooks,
   insertWebhook,
@@ -132,12 +134,6 @@ export function createWebhookService({
     throw portal === undefined ? tooMany(maxPerAccount) : tooManyInPortal()
   }
 
-  async function find(handle: Handle, scope: Scope, id: string): Promise<WebhookRow> {
-    const row = await findWebhook(handle, scope, id)
-    if (row === undefined) throw notFound('webhook', id)
-    return row
-  }
-
   /** Changes a webhook. Returns null when it did not: part of what is pending was canceled, which must be done before. */
   async function change(trx: Trx, scope: AuthoredScope, id: string, patch: UpdateWebhook): Promise<Webhook | null> {
     const row = await lockWebhook(trx, scope, id, 'change')
@@ -184,8 +180,9 @@ export function createWebhookService({
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: (row) => toWebhook(row, scope) })
     },
     async get(handle, scope, id) {
-      const row = await find(handle, scope, id)
-      const health = await deliveries.health(handle, { webhookId: id, flow: row.flow })
+      const row = await findWebhookWithHealth(handle, scope, id)
+      if (row === undefined) throw notFound('webhook', id)
+      const health = toHealth(row)
       // Webhooks of other customers with the same URL count in these two.
       const shown = scope.portal === undefined ? health : { ...health, limit: null, inFlight: 0 }
       return { ...toWebhook(row, scope), health: shown }
@@ -229,7 +226,9 @@ export function createWebhookService({
       const account = testsOfAccount.enter(accountId)
       try {
         if (account === null) throw tooManyTests(`${maxConcurrentTests} tests of the account's webhooks are`)
-        const webhook = toWebhook(await find(handle, scope, id))
+        const row = await findWebhook(handle, scope, id)
+        if (row === undefined) throw notFound('webhook', id)
+        const webhook = toWebhook(row)
         if (portal !== undefined && type !== undefined) assertInPortal(portal, { events: [type] }, webhook)
         const sampled = type ?? webhook.events[0]
         if (sampled === undefined) {

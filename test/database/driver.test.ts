@@ -120,6 +120,14 @@ test('a prepared statement is parsed once in a session, and answers each time', 
   })
 })
 
+test('a prepared statement has the parts that never change in its text, and parameters in the order of their names', async () => {
+  const columns = { sql: 'two, one' }
+  const pick = prepare<{ one: number; two: number }, { one: number; two: number }>({ name: 'pick' })`
+    SELECT ${columns} FROM (SELECT ${'one'}::integer AS one, ${'two'}::integer AS two) AS numbers
+  `
+  expect(await pick(db, { two: 2, one: 1 })).toEqual([{ two: 2, one: 1 }])
+})
+
 /** Sends a SELECT of names behind the COMMIT, and appends its result to `told`: null when it was not run. */
 async function readBehind(trx: Trx, told: (string[] | null)[], name: string, text = sql`name`): Promise<void> {
   const compiled = sql<{
