@@ -7,20 +7,33 @@ import { slicesYielding } from '../lib/yielding.ts'
 /** UTF-16 code units of a slice. Longer texts are written slice by slice; each blocks the event loop up to 25 ms. */
 const sliceLength = 1_048_576
 
+const contentType = 'application/json; charset=utf-8'
+/** Responses that have no body. Source: RFC 9110 §15.3.5, §15.3.6, §15.4.5. */
+const withoutBody: readonly number[] = [204, 205, 304]
+
 /**
  * Makes `res.json` write JSON with long texts slice by slice, no faster than the client reads, and without a
  * `Content-Length`. `JSON.stringify` would block the event loop while it runs, a fifth of a second for 20 MB, and so
  * would encoding all of it as UTF-8.
+ *
+ * Other JSON is written at once, as Express does it, which takes longer: it parses the content type that it has set.
  */
-export const streamLongTexts: RequestHandler = (_req, res, next) => {
-  const sendWhole = res.json
+export const streamLongTexts: RequestHandler = (req, res, next) => {
+  const sendByExpress = res.json
   res.json = (body: unknown) => {
-    if (!hasLongText(body)) return sendWhole.call(res, body)
-    res.setHeader('Content-Type', 'application/json; charset=utf-8')
-    // Errors need no handling: the access log shows a client that disconnects, and a text that was deleted meanwhile
-    // closes the connection.
-    pipeline(Readable.from(jsonInTurns(body)), res, () => undefined)
-    return res
+    if (hasLongText(body)) {
+      res.setHeader('Content-Type', contentType)
+      // Errors need no handling: the access log shows a client that disconnects, and a text that was deleted meanwhile
+      // closes the connection.
+      pipeline(Readable.from(jsonInTurns(body)), res, () => undefined)
+      return res
+    }
+    if (withoutBody.includes(res.statusCode) || req.fresh) return sendByExpress.call(res, body)
+    const text = JSON.stringify(body)
+    res.setHeader('Content-Type', contentType)
+    res.setHeader('Content-Length', Buffer.byteLength(text))
+    // Node leaves the body out of the response to HEAD.
+    return res.end(text)
   }
   next()
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import express, { type Response } from 'express'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
@@ -7,15 +8,15 @@ import { listen } from '../../server/http/server.ts'
 import { streamLongTexts } from '../../server/http/streamed-json.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 
-/** Serves `served.body` at `/`, and something small at `/small`. */
+/** Serves `served.body` with `served.status` at `/`, and something small at `/small`. */
 async function serve() {
-  const app = express()
-  const served = { body: undefined as unknown }
+  const app = express().disable('etag')
+  const served = { body: undefined as unknown, status: 201 }
   app.use(streamLongTexts)
   let look: (res: Response) => void = () => undefined
   app.get('/', (_req, res) => {
     look(res)
-    res.status(201).json(served.body)
+    res.status(served.status).json(served.body)
   })
   app.get('/small', (_req, res) => res.json({}))
   const server = await listen({ app, host: '127.0.0.1', port: 0, logger: createLogger({ level: 'silent' }) })
@@ -24,6 +25,13 @@ async function serve() {
     look = call
   }
   return { served, url: server.url, port: server.address.port, onAnswer }
+}
+
+/** Sends a request, which closes the connection. Returns the head of its response, and the body. */
+async function ask(port: number, head: string): Promise<string[]> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`${head}\r\n\r\n`)
+  return (await text(socket)).split('\r\n\r\n')
 }
 
 test('JSON with long texts says what it would say at once', async () => {
@@ -66,12 +74,43 @@ test('the event loop turns between the slices of a long answer', async () => {
   expect(order.slice(0, 9)).toEqual(['slice', 'turn', 'slice', 'turn', 'slice', 'turn', 'slice', 'turn', 'slice'])
 })
 
-test('JSON without long texts tells its length', async () => {
+test('JSON without long texts tells its length in bytes', async () => {
   const { served, url } = await serve()
-  served.body = { html: 'short', none: null }
+  for (const html of ['short', 'é😀\ud83d\u2028', 'ü'.repeat(100_000), '']) {
+    served.body = { html, none: null }
+    const answer = await fetch(url)
+    expect(answer.status).toBe(201)
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(JSON.stringify(served.body))))
+    expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(served.body)))
+  }
+})
+
+test('a HEAD request without long texts is told what GET is, and gets no body', async () => {
+  const { served, url, port } = await serve()
+  served.body = { html: 'é' }
+  const [head, body] = await ask(port, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close')
+  const got = await fetch(url)
+  for (const name of ['content-type', 'content-length'])
+    expect(head?.toLowerCase()).toContain(`${name}: ${got.headers.get(name)}`)
+  expect(body).toBe('')
+})
+
+test.each([204, 304])('JSON with status %i has no body, nor headers of one', async (status) => {
+  const { served, url } = await serve()
+  Object.assign(served, { status, body: { html: 'short' } })
   const answer = await fetch(url)
-  expect(answer.headers.get('content-length')).toBe(String(JSON.stringify(served.body).length))
-  expect(await answer.json()).toEqual(served.body)
+  expect(answer.status).toBe(status)
+  expect(await answer.text()).toBe('')
+  expect(['content-type', 'content-length'].map((name) => answer.headers.get(name))).toEqual([null, null])
+})
+
+test('a client that has any version of JSON without long texts is told so', async () => {
+  const { served, port } = await serve()
+  Object.assign(served, { status: 200, body: { html: 'short' } })
+  const [head, body] = await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nIf-None-Match: *')
+  expect(head).toMatch(/^HTTP\/1.1 304 /)
+  expect(body).toBe('')
 })
 
 test('a HEAD request gets no body', async () => {
