@@ -11,6 +11,7 @@ import {
 } from 'kysely'
 import type pg from 'pg'
 import { type Preparation, PreparedQuery, QueryBehindCommit } from './prepared.ts'
+import { execute } from './prepared-execution.ts'
 
 /*
  * A Kysely driver on `pg` with few round trips: a round trip costs both sides more than a small statement. A statement
@@ -64,6 +65,9 @@ class PoolDriver implements Driver {
 }
 
 type Statement = { text: string; values?: unknown[]; name?: string | undefined }
+
+/** `command` is known of statements that are not prepared. */
+type Result = Pick<pg.QueryResult, 'rows' | 'rowCount'> & { command?: string }
 
 const notPrepared: Partial<Preparation> = {}
 
@@ -119,8 +123,8 @@ class Connection implements DatabaseConnection {
       this.#waiting.push(statement)
       return { rows: [] }
     }
-    const answer = await this.#send([statement])
-    return { rows: answer?.rows ?? [], numAffectedRows: BigInt(answer?.rowCount ?? 0) }
+    const { rows, rowCount } = await this.#send(statement)
+    return { rows, numAffectedRows: BigInt(rowCount ?? 0) }
   }
 
   // biome-ignore lint/correctness/useYield: there is nothing to yield.
@@ -135,33 +139,41 @@ class Connection implements DatabaseConnection {
       this.#waiting = []
       return undefined
     }
-    const answer = await this.#send([{ text }])
-    return answer?.command
+    const { command } = await this.#send({ text })
+    return command
   }
 
   /** Sends the queries that follow the `COMMIT`. Call it right after sending that, before its response. */
   #sendBehind(): Promise<{ query: QueryBehindCommit<never>; rows: never[] | null }[]> {
     return Promise.all(
       this.#behind.splice(0).map(async (query) => {
-        const { sql: text, name } = query
-        const answer = await this.#client.query<never>({ name, text, values: [...query.parameters] }).catch(() => null)
-        return { query, rows: answer?.rows ?? null }
+        const { sql: text, name, parameters: values } = query
+        const answer = await execute(this.#client, { name, text, values }).catch(() => null)
+        return { query, rows: (answer?.rows as never[] | undefined) ?? null }
       }),
     )
   }
 
   /**
-   * Sends the waiting statements and `statements` in one flush. Returns the result of the last one. Rejects if any
-   * fails.
+   * Sends the waiting statements and `statement` in one flush. Returns the result of `statement`. Rejects if any fails.
    */
-  async #send(statements: readonly Statement[]): Promise<pg.QueryResult | undefined> {
-    const all = [...this.#waiting, ...statements]
+  async #send(statement: Statement): Promise<Result> {
+    if (this.#waiting.length === 0) return this.#run(statement)
+    const waiting = this.#waiting
     this.#waiting = []
     if (this.#transaction === 'waiting') this.#transaction = 'begun'
     const { stream } = this.#client.connection
     stream.cork()
-    const sent = all.map((statement) => this.#client.query(statement))
+    const earlier = Promise.all(waiting.map((one) => this.#run(one)))
+    const result = this.#run(statement)
     stream.uncork()
-    return (await Promise.all(sent)).at(-1)
+    // When an earlier one fails, this one fails because of it, and its error says nothing.
+    result.catch(() => undefined)
+    await earlier
+    return result
+  }
+
+  #run({ text, values = [], name }: Statement): Promise<Result> {
+    return name === undefined ? this.#client.query(text, values) : execute(this.#client, { name, text, values })
   }
 }

@@ -59,6 +59,15 @@ test('a statement that is sent with the next fails the COMMIT when it fails, and
   expect(await isNoted(db, 'beside')).toBe(false)
 })
 
+test('a statement that is sent with the next fails the next when it fails, with its own error', async () => {
+  await inTransaction(db, (trx) => note(trx, 'once'))
+  const again = inTransaction(db, async (trx) => {
+    await note(trx, 'once')
+    await isNoted(trx, 'once')
+  })
+  await expect(again).rejects.toThrow(/duplicate key/)
+})
+
 test('a statement that is sent with the next is never sent when the transaction is undone before', async () => {
   await inTransaction(db, (trx) => note(trx, 'there'))
   const undone = inTransaction(db, async (trx) => {
