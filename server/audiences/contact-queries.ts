@@ -125,32 +125,22 @@ export async function addContact(trx: Trx, contact: NewContact): Promise<Contact
   }
 }
 
-function contactsOf(handle: Handle, accountId: string, audienceId: string) {
-  return handle
-    .selectFrom('contacts')
-    .innerJoin('subscribers', 'subscribers.id', 'contacts.subscriber_id')
-    .select([
-      'contacts.audience_id',
-      'contacts.subscriber_id',
-      'subscribers.email',
-      'subscribers.first_name',
-      'subscribers.last_name',
-      'contacts.status',
-      'subscribers.properties',
-      'contacts.confirmation_sent_at',
-      'contacts.created_at',
-      'contacts.updated_at',
-    ])
-    .where('contacts.audience_id', '=', audienceId)
-    .where('contacts.account_id', '=', accountId)
-}
+const selectContact = prepare<ContactKey & { accountId: string }, ContactRow>({ name: 'find_contact' })`
+  SELECT contacts.audience_id, contacts.subscriber_id, subscribers.email, subscribers.first_name,
+    subscribers.last_name, contacts.status, subscribers.properties, contacts.confirmation_sent_at,
+    contacts.created_at, contacts.updated_at
+  FROM contacts JOIN subscribers ON subscribers.id = contacts.subscriber_id
+  WHERE contacts.audience_id = ${'audienceId'} AND contacts.account_id = ${'accountId'}
+    AND contacts.subscriber_id = ${'subscriberId'}
+`
 
 export async function findContact(
   handle: Handle,
   accountId: string,
   { audienceId, subscriberId }: ContactKey,
 ): Promise<ContactRow | undefined> {
-  return contactsOf(handle, accountId, audienceId).where('contacts.subscriber_id', '=', subscriberId).executeTakeFirst()
+  const [row] = await selectContact(handle, { accountId, audienceId, subscriberId })
+  return row
 }
 
 const selectUnsubscribed = prepare<

@@ -3,7 +3,8 @@ import type { DeliveryListQuery } from '../../contract/deliveries.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
-import type { DeliveriesTable } from '../database/tables/deliveries.ts'
+import { prepare } from '../database/prepared.ts'
+import type { AttemptsTable, DeliveriesTable } from '../database/tables/deliveries.ts'
 import { queueNow } from '../queue/queue.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -99,30 +100,24 @@ export async function findEventOf(
     .executeTakeFirst()
 }
 
-/** Returns the attempts of a delivery, the first one first, each with the URL that the webhook had then. */
+/** `url` is the one that the webhook had then. Null: not known. */
+export type AttemptRow = Omit<Selectable<AttemptsTable>, 'delivery_id'> & { url: string | null }
+
+const selectAttempts = prepare<{ webhookId: string; deliveryId: string }, AttemptRow>({ name: 'find_attempts' })`
+  SELECT number, started_at, duration_ms, response_status, response_body, error, reposted, webhook_version, (
+    SELECT url FROM webhook_urls
+    WHERE webhook_id = ${'webhookId'} AND version <= attempts.webhook_version ORDER BY version DESC LIMIT 1
+  ) AS url
+  FROM attempts WHERE delivery_id = ${'deliveryId'} ORDER BY number
+`
+
+/** Returns the attempts of a delivery, the first one first. */
 export async function listAttempts(
   handle: Handle,
-  { webhookId, deliveryId }: { webhookId: string; deliveryId: string },
-) {
-  return handle
-    .selectFrom('attempts')
-    .selectAll()
-    .select((attempts) =>
-      attempts
-        .selectFrom('webhook_urls')
-        .select('url')
-        .where('webhook_id', '=', webhookId)
-        .whereRef('version', '<=', 'attempts.webhook_version')
-        .orderBy('version', 'desc')
-        .limit(1)
-        .as('url'),
-    )
-    .where('delivery_id', '=', deliveryId)
-    .orderBy('number')
-    .execute()
+  delivery: { webhookId: string; deliveryId: string },
+): Promise<AttemptRow[]> {
+  return selectAttempts(handle, delivery)
 }
-
-export type AttemptRow = Awaited<ReturnType<typeof listAttempts>>[number]
 
 /**
  * Makes a delivery due now. A pending delivery keeps its position in the schedule. A delivery that has ended begins a

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { DeliveryWithAttempts } from '../../contract/deliveries.ts'
 import type { Handle } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import type { FlowStatesTable } from '../database/tables/webhooks.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import { dueSince } from '../webhook-delivery/due-since.ts'
@@ -28,7 +29,7 @@ export async function findWaitingDelivery(
   { webhookId, deliveryId }: { webhookId: string; deliveryId: string },
 ): Promise<WaitingDelivery | undefined> {
   const columns = sql.join(deliveryColumns.map((column) => sql.ref(`deliveries.${column}`)))
-  const { rows } = await sql<WaitingDelivery>`
+  const statement = sql<WaitingDelivery>`
     SELECT ${columns}, ${isSample} AS sample, ${modeOfEvent} AS mode, queued_at, deliveries.claimed_at,
       coalesce(next_attempt_at <= p.now, false) AS is_due, ${dueSince('deliveries')} AS due_since,
       j.claimed_at::timestamptz(3) AS job_claimed_at,
@@ -39,8 +40,9 @@ export async function findWaitingDelivery(
     FROM deliveries CROSS JOIN (SELECT ${queueNow} AS now OFFSET 0) p
     LEFT JOIN LATERAL (${queue.jobOf(deliveryId)} OFFSET 0) j ON status = 'pending'
     WHERE deliveries.id = ${deliveryId} AND webhook_id = ${webhookId}
-  `.execute(handle)
-  return rows[0]
+  `
+  const [row] = await executePrepared(handle, { name: 'find_waiting_delivery' }, statement)
+  return row
 }
 
 /**

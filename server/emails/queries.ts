@@ -1,8 +1,16 @@
-import { type ExpressionBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
 import type { EmailListQuery } from '../../contract/emails.ts'
+import type { Mode } from '../../contract/mode.ts'
 import { sliceBytes } from '../database/bytea-slices.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
 import type { Database } from '../database/schema.ts'
+import type {
+  EmailAttachmentsTable,
+  EmailContentsTable,
+  EmailRecipientsTable,
+  EmailTimelineTable,
+} from '../database/tables/emails.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { pairsOf } from './metadata.ts'
@@ -91,8 +99,14 @@ function createdBefore(at: Date) {
   return (eb: Emails) => eb.and([eb('id', '<', idAboveThoseBefore('email', at)), eb('created_at', '<', at)])
 }
 
-export async function findEmail(handle: Handle, scope: Scope, id: string): Promise<EmailRow | undefined> {
-  return emailsOf(handle, scope).where('id', '=', id).executeTakeFirst()
+const selectEmail = prepare<{ accountId: string; mode: Mode; id: string }, EmailRow>({ name: 'find_email' })`
+  SELECT ${{ sql: emailColumns.join(', ') }} FROM emails
+  WHERE account_id = ${'accountId'} AND mode = ${'mode'} AND id = ${'id'}
+`
+
+export async function findEmail(handle: Handle, { accountId, mode }: Scope, id: string): Promise<EmailRow | undefined> {
+  const [row] = await selectEmail(handle, { accountId, mode, id })
+  return row
 }
 
 /** Locks an email for a change, so that no worker starts to send it. */
@@ -100,21 +114,30 @@ export async function lockEmail(trx: Trx, scope: Scope, id: string): Promise<Ema
   return emailsOf(trx, scope).where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
+export type RecipientRow = Pick<
+  Selectable<EmailRecipientsTable>,
+  'email_id' | 'position' | 'kind' | 'name' | 'address' | 'status' | 'attempt_count' | 'next_attempt_at' | 'reason'
+>
+
+const selectRecipientsOf = prepare<{ emailIds: readonly string[] }, RecipientRow>({ name: 'find_email_recipients' })`
+  SELECT email_id, position, kind, name, address, status, attempt_count, next_attempt_at, reason FROM email_recipients
+  WHERE email_id = ANY(${'emailIds'}::text[]) ORDER BY email_id, position
+`
+
 /** Returns the recipients of several emails, ordered by email and position. */
-export async function selectRecipients(handle: Handle, emailIds: readonly string[]) {
-  return handle
-    .selectFrom('email_recipients')
-    .select(['email_id', 'position', 'kind', 'name', 'address', 'status', 'attempt_count', 'next_attempt_at', 'reason'])
-    .where('email_id', '=', sql<string>`ANY(${emailIds}::text[])`)
-    .orderBy('email_id')
-    .orderBy('position')
-    .execute()
+export async function selectRecipients(handle: Handle, emailIds: readonly string[]): Promise<RecipientRow[]> {
+  return selectRecipientsOf(handle, { emailIds })
 }
 
-export type RecipientRow = Awaited<ReturnType<typeof selectRecipients>>[number]
+export type ContentRow = Selectable<EmailContentsTable>
 
-export async function findContent(handle: Handle, emailId: string) {
-  return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirst()
+const selectContent = prepare<{ emailId: string }, ContentRow>({ name: 'find_email_content' })`
+  SELECT email_id, reply_to, headers, html, text FROM email_contents WHERE email_id = ${'emailId'}
+`
+
+export async function findContent(handle: Handle, emailId: string): Promise<ContentRow | undefined> {
+  const [row] = await selectContent(handle, { emailId })
+  return row
 }
 
 /**
@@ -137,24 +160,30 @@ export async function findHead(handle: Handle, emailId: string) {
     .executeTakeFirst()
 }
 
+const selectSize = prepare<{ emailId: string }, { size: number }>({ name: 'size_of_email_content' })`
+  SELECT coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) AS size
+  FROM email_contents WHERE email_id = ${'emailId'}
+`
+
 /** Returns the bytes of HTML and text of an email; 0 when they were deleted. */
 export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
-  const row = await handle
-    .selectFrom('email_contents')
-    .select(sql<number>`coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0)`.as('size'))
-    .where('email_id', '=', emailId)
-    .executeTakeFirst()
+  const [row] = await selectSize(handle, { emailId })
   return row?.size ?? 0
 }
 
+/** An attachment without its content. `size`: bytes. */
+export type ListedAttachment = Pick<Selectable<EmailAttachmentsTable>, 'filename' | 'content_type' | 'content_id'> & {
+  size: number
+}
+
+const selectListed = prepare<{ emailId: string }, ListedAttachment>({ name: 'find_email_attachments' })`
+  SELECT filename, content_type, content_id, octet_length(content) AS size FROM email_attachments
+  WHERE email_id = ${'emailId'} ORDER BY position
+`
+
 /** Returns the attachments of an email without their contents. */
-export async function selectAttachments(handle: Handle, emailId: string) {
-  return handle
-    .selectFrom('email_attachments')
-    .select(['filename', 'content_type', 'content_id', sql<number>`octet_length(content)`.as('size')])
-    .where('email_id', '=', emailId)
-    .orderBy('position')
-    .execute()
+export async function selectAttachments(handle: Handle, emailId: string): Promise<ListedAttachment[]> {
+  return selectListed(handle, { emailId })
 }
 
 type AttachmentRow = {
@@ -216,12 +245,16 @@ export async function copyContent(trx: Trx, { from, to }: { from: string; to: st
   `.execute(trx)
 }
 
-/** Returns the timeline of an email, oldest entry first. */
-export async function selectTimeline(handle: Handle, emailId: string) {
-  return handle.selectFrom('email_timeline').selectAll().where('email_id', '=', emailId).orderBy('id').execute()
-}
+export type TimelineRow = Pick<Selectable<EmailTimelineTable>, 'position' | 'at' | 'type' | 'detail' | 'reply' | 'host'>
 
-export type TimelineRow = Awaited<ReturnType<typeof selectTimeline>>[number]
+const selectTimelineOf = prepare<{ emailId: string }, TimelineRow>({ name: 'find_email_timeline' })`
+  SELECT position, at, type, detail, reply, host FROM email_timeline WHERE email_id = ${'emailId'} ORDER BY id
+`
+
+/** Returns the timeline of an email, oldest entry first. */
+export async function selectTimeline(handle: Handle, emailId: string): Promise<TimelineRow[]> {
+  return selectTimelineOf(handle, { emailId })
+}
 
 /** Moves a locked email that has not been started to another time. */
 export async function moveEmail(trx: Trx, id: string, { to, at }: { to: Date; at: Date }): Promise<EmailRow> {

@@ -1,6 +1,6 @@
 import type { Email, EmailDetails } from '../../contract/email-resource.ts'
 import { writeMailbox } from '../message/mailbox.ts'
-import type { EmailRow, findContent, RecipientRow, selectAttachments, TimelineRow } from './queries.ts'
+import type { ContentRow, EmailRow, ListedAttachment, RecipientRow, TimelineRow } from './queries.ts'
 
 /** Returns an email as lists show it. `recipients`: those of this email, by position. */
 export function toEmail(row: EmailRow, recipients: readonly RecipientRow[]): Email {
@@ -29,8 +29,8 @@ export function toEmail(row: EmailRow, recipients: readonly RecipientRow[]): Ema
 
 export type DetailRows = {
   recipients: readonly RecipientRow[]
-  content: NonNullable<Awaited<ReturnType<typeof findContent>>>
-  attachments: Awaited<ReturnType<typeof selectAttachments>>
+  content: ContentRow
+  attachments: ListedAttachment[]
   timeline: readonly TimelineRow[]
 }
 

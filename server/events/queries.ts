@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely'
 import { type EventTypeName, reachesMode, sharedEventTypes } from '../../contract/event-types.ts'
-import { modes } from '../../contract/mode.ts'
+import { type Mode, modes } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
 import type { EventsTable } from '../database/tables/events.ts'
 import { type EventsOfMode, lastUnpositioned, positionsOf } from '../outbox/positions.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -163,15 +164,18 @@ function partOf(count: number, kinds: readonly EventsOfMode[]): number {
   return Math.floor(count / Math.max(parts, 1))
 }
 
+const selectEvent = prepare<{ accountId: string; id: string; mode: Mode; sharedTypes: readonly string[] }, EventRow>({
+  name: 'find_event',
+})`
+  SELECT id, mode, body FROM events
+  WHERE account_id = ${'accountId'} AND id = ${'id'}
+    AND (mode = ${'mode'} OR NOT sample AND type = ANY(${'sharedTypes'}::text[]))
+`
+
 /**
  * Returns an event, or undefined. A sample belongs to its webhook: the other mode does not see it, whatever its type.
  */
-export async function findEvent(handle: Handle, scope: Scope, id: string): Promise<EventRow | undefined> {
-  return handle
-    .selectFrom('events')
-    .select(['id', 'mode', 'body'])
-    .where('account_id', '=', scope.accountId)
-    .where('id', '=', id)
-    .where(sql<boolean>`(mode = ${scope.mode} OR NOT sample AND ${reaches(scope)})`)
-    .executeTakeFirst()
+export async function findEvent(handle: Handle, { accountId, mode }: Scope, id: string): Promise<EventRow | undefined> {
+  const [row] = await selectEvent(handle, { accountId, id, mode, sharedTypes: sharedEventTypes })
+  return row
 }

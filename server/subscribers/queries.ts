@@ -58,17 +58,18 @@ export async function insertSubscriber(trx: Trx, subscriber: NewSubscriber): Pro
   }
 }
 
+const select = prepare<{ accountId: string; id: string }, SubscriberRow>({ name: 'find_subscriber' })`
+  SELECT id, account_id, email, email_key, first_name, last_name, status, properties, created_at, updated_at
+  FROM subscribers WHERE account_id = ${'accountId'} AND id = ${'id'}
+`
+
 export async function findSubscriber(
   handle: Handle,
   accountId: string,
   id: string,
 ): Promise<SubscriberRow | undefined> {
-  return handle
-    .selectFrom('subscribers')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
+  const [row] = await select(handle, { accountId, id })
+  return row
 }
 
 /** Returns the person that a campaign wrote an email to. Undefined: it is of no campaign, or they or it are deleted. */

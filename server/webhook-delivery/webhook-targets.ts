@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type SealedSecrets, sealedSecretColumns } from './attempt/keyring.ts'
 
@@ -25,6 +26,25 @@ export function isOfCustomer(customer: string) {
   return sql<boolean>`webhooks.metadata ->> 'customer' = ${customer}`
 }
 
+type Params = { webhookId: string; accountId: string; mode: Mode | null; customer: string | null }
+
+const columns = ['id', 'mode', 'url', 'description', 'events', ...sealedSecretColumns, 'status', 'version', 'flow']
+
+function prepareTarget(name: string, lock: string) {
+  return prepare<Params, WebhookTarget>({ name })`
+    SELECT ${{ sql: columns.join(', ') }} FROM webhooks
+    WHERE id = ${'webhookId'} AND account_id = ${'accountId'} AND (${'mode'}::text IS NULL OR mode = ${'mode'})
+      AND (${'customer'}::text IS NULL OR metadata ->> 'customer' = ${'customer'})
+    ${{ sql: lock }}
+  `
+}
+
+const targets = {
+  none: prepareTarget('find_webhook_target', ''),
+  share: prepareTarget('share_webhook_target', 'FOR SHARE'),
+  change: prepareTarget('lock_webhook_target', 'FOR NO KEY UPDATE'),
+}
+
 /**
  * Returns a webhook, or undefined. Mode `both` finds it in either mode, for work that has no API key. `lock` prevents
  * others from changing it until the transaction ends.
@@ -34,20 +54,16 @@ export async function findWebhookTarget(
   {
     scope,
     webhookId,
-    lock,
-  }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: 'share' | 'change' },
+    lock = 'none',
+  }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: keyof typeof targets },
 ): Promise<WebhookTarget | undefined> {
-  const portal = scope.mode === 'both' ? undefined : scope.portal
-  return handle
-    .selectFrom('webhooks')
-    .select(['id', 'mode', 'url', 'description', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
-    .where('id', '=', webhookId)
-    .where('account_id', '=', scope.accountId)
-    .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))
-    .$if(portal !== undefined, (query) => query.where(isOfCustomer(portal?.customer ?? '')))
-    .$if(lock === 'share', (query) => query.forShare())
-    .$if(lock === 'change', (query) => query.forNoKeyUpdate())
-    .executeTakeFirst()
+  const { accountId } = scope
+  const { mode, customer } =
+    scope.mode === 'both'
+      ? { mode: null, customer: null }
+      : { mode: scope.mode, customer: scope.portal?.customer ?? null }
+  const [row] = await targets[lock](handle, { webhookId, accountId, mode, customer })
+  return row
 }
 
 /** Returns up to `limit` enabled webhooks of all accounts with ids above `after`, in order of id. */
