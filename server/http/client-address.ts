@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import { isMappedIpv4, readIpAddress, textOfIpAddress } from '../lib/ip-address.ts'
 
 /**
@@ -6,6 +7,9 @@ import { isMappedIpv4, readIpAddress, textOfIpAddress } from '../lib/ip-address.
  * disconnected, or when a proxy sent something else than an IP address.
  */
 export function clientAddressOf(ip: string | undefined): string | null {
+  // As Node writes IPv4 addresses. They have one form only.
+  const usual = ip?.startsWith('::ffff:') ? ip.slice('::ffff:'.length) : ip
+  if (usual !== undefined && isIPv4(usual)) return usual
   const bytes = bytesOf(ip)
   return bytes && textOfIpAddress(bytes)
 }
