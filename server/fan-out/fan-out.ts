@@ -10,11 +10,12 @@ import type { Looked, Reservation } from '../webhook-delivery/scheduling/intake.
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { receiversOf, toLeasedEvent } from './matching.ts'
-import { type Batch, kindOf, maxOfKind, type OutboxRow, takeEvents } from './take-events.ts'
+import { type Batch, kindOf, type OutboxRow, takeEvents } from './take-events.ts'
 import { findTargets } from './targets.ts'
 
-/** No further event is begun once a transaction has this many deliveries. */
+/** No further event is begun once a transaction has this many deliveries, or in a batch by kind this many of a kind. */
 const maxDeliveries = 2_000
+const maxOfKind = 100
 /** Maximum number of rows written by one statement. */
 const chunkSize = 2_500
 
@@ -59,7 +60,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
       taking?.intake ?? { reading: { from: 'front' }, limits: [] },
     )
     if (waiting.length === 0) return { ...nothing, ...read }
-    const targetsOf = await findTargets(trx, waiting)
+    const targets = await findTargets(trx, waiting)
     const now = clock.now()
 
     const leaving: string[] = []
@@ -71,7 +72,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     const turns = createTurns(looked)
     let chunk: NewDelivery[] = []
     for (const [index, row] of waiting.entries()) {
-      if (deliveries >= maxDeliveries) {
+      if (deliveries >= maxDeliveries || targets.isFull(row.account_id)) {
         const last = waiting[index - 1]
         if (last !== undefined) looked = upTo(last, looked)
         break
@@ -83,7 +84,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
         continue
       }
       const waitingEvent = toEvent(row)
-      const ofAccount = targetsOf(row.account_id)
+      const ofAccount = targets.of(row.account_id)
       const receivers = receiversOf(waitingEvent, ofAccount instanceof Promise ? await ofAccount : ofAccount)
       const names = receivers.map((target) => target.flowName)
       const destination = row.body === null ? 'queue' : (taking?.intake.destinationOf(waitingEvent, names) ?? 'queue')
@@ -132,8 +133,8 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
 }
 
 /**
- * Ends the turn of a kind once it has `maxOfKind` deliveries, in a batch that reads by kind: its events may have a
- * thousand each.
+ * Ends the turn of a kind once it has `maxOfKind` deliveries, in a batch that reads by kind: each event may have a
+ * thousand.
  */
 function createTurns({ from }: Looked) {
   const cut: string[] = []
@@ -159,7 +160,7 @@ const nothing = { events: 0, deliveries: 0, eventIds: [], leased: [], queued: []
 
 /** Returns how far a batch has looked that ended with this event. */
 function upTo(row: OutboxRow, looked: Looked): Looked {
-  if (looked.from === 'front') return { ...looked, isAll: false }
+  if (looked.from === 'front') return { from: 'front', isAll: false }
   return { from: 'kinds', last: kindOf(row), more: [...looked.more, row.account_id] }
 }
 

@@ -16,8 +16,8 @@ import type { EventKind, Looked, Reservation } from '../webhook-delivery/schedul
 const maxEvents = 1_000
 /** Maximum number of kinds of a batch that reads by kind. */
 const maxKinds = 125
-/** Maximum number of events of each, and of deliveries after which no further event of a kind is taken. */
-export const maxOfKind = 100
+/** Number of events of a kind that such a batch may read in any case. Where there are few kinds, it reads more of each. */
+const minShare = 25
 /** Before and behind the ids of all events. */
 const beforeAll = 'evt_'
 const behindAll = 'evt_~'
@@ -53,7 +53,6 @@ type Limits = Reservation['limits']
 /** Takes the first events of the outbox: of one page, or also of the next ones where others have locked most of it. */
 async function takeFirst(trx: Trx, limits: Limits): Promise<Batch> {
   const rows: OutboxRow[] = []
-  const kinds: EventKind[] = []
   for (let after = beforeAll; ; ) {
     const page = sql`
       SELECT event_id, account_id, mode, type FROM outbox_rows, present
@@ -62,9 +61,8 @@ async function takeFirst(trx: Trx, limits: Limits): Promise<Batch> {
     const taken = await take(trx, { name: 'take_from_outbox', page, order: sql`o.event_id`, limits })
     const last = taken.count === maxEvents ? taken.last : null
     rows.push(...taken.rows)
-    kinds.push(...taken.byKind.map(kindOf))
     if (2 * rows.length >= maxEvents || taken.rest || last === null) {
-      return { rows, rest: taken.rest, looked: { from: 'front', isAll: last === null, kinds } }
+      return { rows, rest: taken.rest, looked: { from: 'front', isAll: last === null } }
     }
     after = last
   }
@@ -93,10 +91,11 @@ async function takeByKind(trx: Trx, behind: EventKind | null, limits: Limits): P
   const { accountId = '', mode = '', type = '' } = behind ?? {}
   const kinds = await kindsWaiting(trx, { account_id: accountId, mode: mode as Mode, type, behindAll, limit: maxKinds })
   if (kinds.length === 0) return { rows: [], rest: false, looked: { from: 'kinds', last: null, more: [] } }
+  const share = Math.max(minShare, Math.floor(maxEvents / kinds.length))
   const page = sql`
     SELECT own.* FROM unnest(
       ${plainArray(kinds.map((kind) => kind.account_id))}::text[], ${plainArray(kinds.map((kind) => kind.mode))}::text[],
-      ${plainArray(kinds.map((kind) => kind.type))}::text[], ${plainArray(maximaOf(kinds, limits))}::int[]
+      ${plainArray(kinds.map((kind) => kind.type))}::text[], ${plainArray(maximaOf(kinds, share, limits))}::int[]
     ) AS kind (account_id, mode, type, max) CROSS JOIN present CROSS JOIN LATERAL (
       -- In these words only the index by kind has the order.
       SELECT event_id, account_id, mode, type FROM outbox_rows
@@ -108,7 +107,7 @@ async function takeByKind(trx: Trx, behind: EventKind | null, limits: Limits): P
   const order = sql`o.account_id, o.mode, o.type, o.event_id`
   const { rows, rest, count, byKind } = await take(trx, { name: 'take_by_kind', page, order, limits })
   await readAsUsual(trx, {})
-  const more = byKind.filter((own) => own.count >= maxOfKind).map((own) => own.account_id)
+  const more = byKind.filter((own) => own.count >= share).map((own) => own.account_id)
   if (count === maxEvents) {
     // It ends in the middle of the kinds.
     const last = kinds.findLast((kind) => byKind.some((own) => isSame(own, kind))) as KindRow
@@ -126,11 +125,11 @@ function isSame(one: KindRow, other: KindRow): boolean {
   return one.account_id === other.account_id && one.mode === other.mode && one.type === other.type
 }
 
-/** Returns how many events of each of these kinds should be read. */
-function maximaOf(kinds: readonly KindRow[], limits: Limits): number[] {
+/** Returns how many events of each of these kinds should be read: its share at most. */
+function maximaOf(kinds: readonly KindRow[], share: number, limits: Limits): number[] {
   const keyOf = ({ accountId, mode, type }: EventKind) => `${accountId} ${mode} ${type}`
   const limitOf = new Map(limits.map((limit) => [keyOf(limit), limit.max]))
-  return kinds.map((kind) => Math.min(maxOfKind, limitOf.get(keyOf(kindOf(kind))) ?? maxOfKind))
+  return kinds.map((kind) => Math.min(share, limitOf.get(keyOf(kindOf(kind))) ?? share))
 }
 
 type Page = {
@@ -139,7 +138,7 @@ type Page = {
   /** Number of events that were looked at, and the last of them. */
   count: number
   last: string | null
-  /** The same of each kind. */
+  /** Number and last event of each kind. */
   byKind: readonly CountedKind[]
 }
 

@@ -50,11 +50,15 @@ export function toTargets(rows: readonly TargetRow[], readAt: number): Map<strin
   return Map.groupBy(targets, ({ accountId }) => accountId)
 }
 
-/** Maximum number of webhooks that are read for all events of a batch together. */
+/** Maximum number of webhooks that are read for a batch together, and then of one account after the other. */
 const maxTogether = 5_000
 
 /** The enabled webhooks of the accounts of a batch. */
-export type TargetsOf = (accountId: string) => readonly Target[] | Promise<readonly Target[]>
+export type Targets = {
+  of(accountId: string): readonly Target[] | Promise<readonly Target[]>
+  /** Returns true when so many were read one after the other that those of this account are left for another batch. */
+  isFull(accountId: string): boolean
+}
 
 /**
  * Reads the enabled webhooks that receive events of the types of `events`: of all accounts together, or where they are
@@ -63,7 +67,7 @@ export type TargetsOf = (accountId: string) => readonly Target[] | Promise<reado
 export async function findTargets(
   handle: Handle,
   events: readonly { account_id: string; type: string }[],
-): Promise<TargetsOf> {
+): Promise<Targets> {
   const accountIds = [...new Set(events.map((event) => event.account_id))]
   const types = [...new Set(events.map((event) => event.type))]
   const readAt = nextSequence()
@@ -71,15 +75,20 @@ export async function findTargets(
   const rows = await executePrepared(handle, { name: 'find_some_targets' }, some)
   if (rows.length < maxTogether) {
     const targets = toTargets(rows, readAt)
-    return (accountId) => targets.get(accountId) ?? []
+    return { of: (accountId) => targets.get(accountId) ?? [], isFull: () => false }
   }
   const read = new Map<string, readonly Target[]>()
+  let count = 0
   async function readOne(accountId: string): Promise<readonly Target[]> {
     const readOneAt = nextSequence()
     const own = await executePrepared(handle, { name: 'find_targets' }, selectTargets([accountId], types))
     const targets = toTargets(own, readOneAt).get(accountId) ?? []
     read.set(accountId, targets)
+    count += targets.length
     return targets
   }
-  return (accountId) => read.get(accountId) ?? readOne(accountId)
+  return {
+    of: (accountId) => read.get(accountId) ?? readOne(accountId),
+    isFull: (accountId) => count >= maxTogether && !read.has(accountId),
+  }
 }

@@ -17,9 +17,9 @@ export type Reading = { from: 'front' } | { from: 'kinds'; behind: EventKind | n
 
 /** How far a batch has looked. */
 export type Looked =
-  /** `isAll`: at all events of the outbox. `kinds`: those of the events it has looked at. */
-  | { from: 'front'; isAll: boolean; kinds: readonly EventKind[] }
-  /** `last`: the last kind it has looked at. Null: there are no others. `more`: accounts with more events of a kind. */
+  /** `isAll`: at all events of the outbox. */
+  | { from: 'front'; isAll: boolean }
+  /** `last`: the last kind it has looked at. Null: there are no others. `more`: accounts of kinds with more events. */
   | { from: 'kinds'; last: EventKind | null; more: readonly string[] }
 
 /** Room in memory for one batch of the fan-out. Disposing it frees the room that was reserved and not filled. */
@@ -73,7 +73,7 @@ export type IntakesOptions = {
  * are in memory already.
  */
 const goodRoom = 250
-/** After this time the fan-out looks at all kinds, or again at all events. Milliseconds. */
+/** The longest wait for room, and the pause before the fan-out looks at all kinds again. Milliseconds. */
 const patienceMs = 100
 /** Maximum number of kinds with a limit, and of their flows in all. */
 const maxLimits = 1_000
@@ -93,8 +93,6 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   let hasLookedAtAll = false
   /** True while more events wait than a batch at the front looks at. */
   let isLong = false
-  /** Kinds of the events at the front, which need no turn of their own. */
-  let atFront: readonly EventKind[] = []
   /** The last kind that the round over all of them has come to. Null: it begins. Undefined: there is none under way. */
   let round: EventKind | null | undefined
   /** The next batch by kind begins at this time at the earliest. Milliseconds, monotonic. */
@@ -103,8 +101,9 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   const left = new Map<string, { kind: EventKind; names: readonly FlowName[]; room: number }>()
   /** Flows of all kinds in `left`. */
   let leftFlows = 0
-  /** Accounts of which events stayed in the outbox since it was last looked at as a whole, and the time before. */
+  /** Accounts of which events stay in the outbox, as far as it was looked at since the last look at all of it. */
   let behind = new Set<string>()
+  /** The same of the last look at all of it. */
   let behindBefore = new Set<string>()
 
   function keyOf({ accountId, mode, type }: EventKind): string {
@@ -115,14 +114,12 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     const { accountId, mode, type } = of
     // Copies of a webhook share a flow.
     const names = [...new Map(all.map((name) => [name.flow, name])).values()]
+    behind.add(accountId)
     forget(keyOf(of))
-    if (left.size === maxLimits || leftFlows + names.length > maxLeftFlows) {
-      left.clear()
-      leftFlows = 0
-    }
+    // Where it is full, those it has are of more use than the latest: a round looks at each only once.
+    if (left.size === maxLimits || leftFlows + names.length > maxLeftFlows) return
     left.set(keyOf(of), { kind: { accountId, mode, type }, names, room: 0 })
     leftFlows += names.length
-    behind.add(accountId)
   }
 
   function forget(key: string): void {
@@ -199,16 +196,15 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     const now = performance.now()
     if (looked.from === 'front') {
       isLong = !looked.isAll
-      atFront = looked.kinds
       forgetLeft(rest || isLong)
       if (isLong) return
       lookAt = now + patienceMs
     } else {
       for (const { kind } of left.values()) behind.add(kind.accountId)
-      for (const { accountId } of atFront) behind.add(accountId)
       for (const accountId of looked.more) behind.add(accountId)
       // So batches by kind take half of the time at most.
-      lookAt = Math.max(now + (now - startedAt), looked.last === null ? now + patienceMs : 0)
+      lookAt = now + (now - startedAt)
+      if (looked.last === null && looked.more.length === 0) lookAt = Math.max(lookAt, now + patienceMs)
       round = looked.last ?? undefined
       if (round !== undefined) return
     }
@@ -225,10 +221,10 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       // However quickly the first events leave the outbox: no event waits behind those of other accounts or receivers.
       const looksByKind = (isLong || round !== undefined) && startedAt >= lookAt
       const reading: Reading = looksByKind ? { from: 'kinds', behind: round ?? null } : { from: 'front' }
+      // For a batch that fails: the front has its turn before the next one.
+      if (looksByKind) lookAt = startedAt + patienceMs
       for (const one of left.values()) one.room = roomOf(one.names)
-      const limitOf = new Map([...left].map(([key, { kind, room }]) => [key, { ...kind, max: room }]))
-      if (looksByKind) for (const kind of atFront) limitOf.set(keyOf(kind), { ...kind, max: 0 })
-      const limits = [...limitOf.values()]
+      const limits = [...left.values()].map(({ kind, room }) => ({ ...kind, max: room }))
       let reserved: FlowName[] = []
       /** The kinds of event that this batch leaves in the outbox, from the first one that has no room on. */
       const leftNow = new Set<string>()
@@ -265,9 +261,10 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       }
     },
     isCaughtUp(accountId) {
-      // The event goes through the outbox.
-      if (!hasLookedAtAll) behind.add(accountId)
-      return !isClosed && hasLookedAtAll && !behind.has(accountId) && !behindBefore.has(accountId)
+      const isCaughtUp = hasLookedAtAll && !behind.has(accountId) && !behindBefore.has(accountId)
+      // The event goes through the outbox, and the round under way may have passed its kind.
+      if (!isCaughtUp && (!hasLookedAtAll || round !== undefined)) behind.add(accountId)
+      return isCaughtUp && !isClosed
     },
     takeNow(event) {
       const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))

@@ -1,72 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
-import {
-  createIntakes,
-  type EventKind,
-  type KindLimit,
-  type Reservation,
-} from '../../../server/webhook-delivery/scheduling/intake.ts'
-import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
+import type { KindLimit } from '../../../server/webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
-import type { LeasedEvent } from '../../../server/webhook-delivery/settlement/leased-event.ts'
-
-const flow: FlowName = { flow: '1', account: 'a', host: 'h' }
-const other: FlowName = { flow: '2', account: 'b', host: 'h' }
-
-function setUp() {
-  const scheduler = createScheduler(defaultSettings)
-  const take = vi.fn<(events: readonly LeasedEvent[]) => void>()
-  return { scheduler, take, intakes: createIntakes({ scheduler, take }) }
-}
-
-/** Has a flow answer quickly, so that it takes a hundred in hand and more. */
-function quicken(scheduler: ReturnType<typeof setUp>['scheduler'], name: FlowName): void {
-  scheduler.offer(name, 1)
-  const request = scheduler.next()
-  if (request === null) throw new Error('nothing may start')
-  scheduler.begin(request, 0)
-  scheduler.end(request, { kind: 'answered', latencyMs: 1 })
-  scheduler.free(request)
-}
-
-/** Has a flow hang: nobody answers. */
-function stall(scheduler: ReturnType<typeof setUp>['scheduler'], name: FlowName): void {
-  scheduler.offer(name, 1)
-  const request = scheduler.next()
-  if (request === null) throw new Error('nothing may start')
-  scheduler.begin(request, 0)
-  scheduler.elapse(60_000)
-}
-
-/** An event with a delivery for each flow. */
-function eventOf(...names: FlowName[]): LeasedEvent {
-  const deliveries = names.map(({ flow: number, account, host }) => ({
-    accountId: account,
-    webhook: { flow: Number(number), host },
-  }))
-  return { id: 'evt_1', type: 'contact.deleted', createdAt: new Date(0), deliveries: deliveries as never }
-}
+import { atEnd, eventOf, fill, flow, kindOf, ofBoth, other, quicken, setUp, stall } from './intake-setup.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** The kind of the events of a flow. */
-function kindOf({ account }: FlowName): EventKind {
-  return { accountId: account, mode: 'live', type: 'contact.deleted' }
-}
-
-/** A kind of the same account whose events are for others too. */
-const ofBoth: EventKind = { accountId: 'a', mode: 'live', type: 'contact.created' }
-
-/** Reserves all there is room for. Returns how many. */
-function fill(intake: Reservation, name: FlowName): number {
-  let count = 0
-  while (intake.destinationOf(kindOf(name), [name]) === 'hand') count += 1
-  return count
-}
-
-const atEnd = { leased: [], looked: { from: 'front', isAll: true, kinds: [] }, rest: false } as const
 
 test('an intake has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
   const { intakes } = setUp()
@@ -150,7 +90,7 @@ test('an intake reads all of a kind it left for later once one of its flows is i
   expect(intake.destinationOf(kindOf(flow), [flow, other])).toBe('queue')
 })
 
-test('an intake forgets the kinds it left for later rather than more than ten thousand flows of them', async () => {
+test('an intake has limits of a thousand kinds at most, and of ten thousand flows of them', async () => {
   const { scheduler, intakes } = setUp()
   const many = Array.from({ length: 9_999 }, (_, n): FlowName => ({ flow: `${n + 10}`, account: 'a', host: `h${n}` }))
   for (const name of [...many, other]) quicken(scheduler, name)
@@ -162,7 +102,18 @@ test('an intake forgets the kinds it left for later rather than more than ten th
   expect(await kinds()).toEqual(['a', 'b'])
   const another = { ...other, account: 'c' }
   expect(intake.destinationOf(kindOf(another), [another])).toBe('later')
-  expect(await kinds()).toEqual(['c'])
+  expect(await kinds()).toEqual(['a', 'b'])
+  expect(intakes.isCaughtUp('c')).toBe(false)
+})
+
+test('an intake keeps the limits it has where more than a thousand kinds have no room', async () => {
+  const { scheduler, intakes } = setUp()
+  quicken(scheduler, flow)
+  using intake = await intakes.open()
+  fill(intake, flow)
+  for (let count = 0; count < 1_001; count++) intake.destinationOf({ ...kindOf(flow), type: `${count}` }, [flow])
+  const { limits } = await intakes.open()
+  expect(limits.map(({ type }) => type)).toEqual([kindOf(flow).type, ...Array.from({ length: 999 }, (_, n) => `${n}`)])
 })
 
 test('an intake leaves for later what is of a quick flow, and puts into the queue what is of another', async () => {
@@ -176,110 +127,6 @@ test('an intake leaves for later what is of a quick flow, and puts into the queu
   expect(intake.destinationOf(kindOf(flow), [flow])).toBe('later')
   expect(intake.destinationOf(kindOf(other), [other])).toBe('queue')
   expect(intake.destinationOf(kindOf(stalled), [stalled])).toBe('queue')
-})
-
-/** The first events of the outbox, behind which there are more. */
-const atFront = { leased: [], looked: { from: 'front', isAll: false, kinds: [] }, rest: true } as const
-
-/** A batch by kind that has come to the kind of this account. Null: to the end. */
-function byKind(last: string | null, more: readonly string[] = []) {
-  const kind = last === null ? null : kindOf({ ...flow, account: last })
-  return { leased: [], looked: { from: 'kinds' as const, last: kind, more }, rest: true }
-}
-
-type Intakes = ReturnType<typeof setUp>['intakes']
-
-/** A batch that takes so long. Returns the account behind whose kind it reads, or that it reads at the front. */
-async function batch(intakes: Intakes, taken: Parameters<Reservation['fill']>[0], tookMs = 0): Promise<string> {
-  const { reading, fill: end } = await intakes.open()
-  vi.advanceTimersByTime(tookMs)
-  end(taken)
-  return reading.from === 'front' ? 'front' : (reading.behind?.accountId ?? 'first kind')
-}
-
-test('an intake looks at all kinds every 100 ms while more events wait than a batch looks at', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const { intakes } = setUp()
-  const read: string[] = []
-  read.push(await batch(intakes, atFront, 99))
-  read.push(await batch(intakes, atFront, 1))
-  read.push(await batch(intakes, byKind('acc_5')))
-  read.push(await batch(intakes, byKind(null)))
-  vi.advanceTimersByTime(99)
-  read.push(await batch(intakes, atFront))
-  vi.advanceTimersByTime(1)
-  read.push(await batch(intakes, byKind(null)))
-  read.push(await batch(intakes, atEnd))
-  vi.advanceTimersByTime(100)
-  read.push(await batch(intakes, atEnd))
-  expect(read).toEqual(['front', 'front', 'first kind', 'acc_5', 'front', 'first kind', 'front', 'front'])
-})
-
-test('an intake gives no turn of its own to a kind at the front', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const { intakes } = setUp()
-  await batch(intakes, { ...atFront, looked: { ...atFront.looked, kinds: [kindOf(flow)] } }, 100)
-  const intake = await intakes.open()
-  expect(intake).toMatchObject({ reading: { from: 'kinds' }, limits: [{ ...kindOf(flow), max: 0 }] })
-  intake.fill(byKind(null))
-  expect(intakes.isCaughtUp(flow.account)).toBe(false)
-  expect(intakes.isCaughtUp(other.account)).toBe(true)
-  const { limits, reading } = await intakes.open()
-  expect({ limits, reading }).toEqual({ limits: [], reading: { from: 'front' } })
-})
-
-test('an intake gives the first events as much time as all kinds together', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const { intakes } = setUp()
-  const read: string[] = []
-  read.push(await batch(intakes, atFront, 100))
-  read.push(await batch(intakes, byKind('acc_1'), 30))
-  read.push(await batch(intakes, atFront, 29))
-  read.push(await batch(intakes, atFront, 1))
-  read.push(await batch(intakes, byKind(null), 300))
-  read.push(await batch(intakes, atFront, 299))
-  read.push(await batch(intakes, atFront, 1))
-  read.push(await batch(intakes, byKind(null)))
-  expect(read).toEqual(['front', 'first kind', 'front', 'front', 'acc_1', 'front', 'front', 'first kind'])
-})
-
-test('an intake waits for room 100 ms at most, however long the batches by kind took', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const { scheduler, intakes } = setUp()
-  quicken(scheduler, flow)
-  await batch(intakes, atFront, 100)
-  await batch(intakes, byKind(null), 5_000)
-  const full = await intakes.open()
-  fill(full, flow)
-  full.destinationOf(kindOf(flow), [flow])
-  full.fill(atFront)
-  scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
-  const opening = intakes.open()
-  await vi.advanceTimersByTimeAsync(100)
-  expect((await opening).reading).toEqual({ from: 'front' })
-})
-
-test('an intake knows after a look at all kinds which accounts have nothing in the outbox', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const { scheduler, intakes } = setUp()
-  quicken(scheduler, other)
-  // An event that is appended before the look has come to the end.
-  expect(intakes.isCaughtUp('acc_0')).toBe(false)
-  await batch(intakes, atFront, 100)
-  await batch(intakes, byKind('acc_1', ['acc_1']), 3_000)
-  vi.advanceTimersByTime(3_000)
-  const leaving = await intakes.open()
-  fill(leaving, other)
-  leaving.destinationOf(kindOf(other), [other])
-  leaving.fill(byKind(null))
-  const accounts = ['acc_0', 'acc_1', other.account, 'acc_3']
-  const caughtUp = () => accounts.filter(intakes.isCaughtUp)
-  expect(caughtUp()).toEqual(['acc_3'])
-  // What it left is still there, and nothing more of the others.
-  scheduler.takeInHand(other, scheduler.mayTakeInHand(other))
-  vi.advanceTimersByTime(100)
-  expect(await batch(intakes, byKind(null))).toBe('first kind')
-  expect(caughtUp()).toEqual(['acc_0', 'acc_1', 'acc_3'])
 })
 
 test('an intake reads of a kind of which it left events no more than there is room for, until none are left', async () => {
