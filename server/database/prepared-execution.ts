@@ -10,17 +10,18 @@ import pg from 'pg'
 export type Execution = { name: string; text: string; values: readonly unknown[] }
 
 type Result = Pick<pg.QueryResult, 'rows' | 'rowCount'>
-type Callbacks = { resolve: (result: Result) => void; reject: (error: unknown) => void }
+type Callback = (error: unknown, result?: Result) => void
 
 /** Writes a parameter as `pg` does. */
 const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: unknown) => unknown } }).utils
 
 /** Sends a prepared statement at once and returns its result. PostgreSQL parses it if the connection is new to it. */
 export async function execute(client: pg.Client, { name, text, values }: Execution): Promise<Result> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result>()
-  client.query(new SentExecution({ name, text, values: values.map(prepareValue) }, { resolve, reject }))
   try {
-    return await promise
+    return await new Promise<Result>((resolve, reject) => {
+      const callback: Callback = (error, result) => (result === undefined ? reject(error) : resolve(result))
+      client.query(new SentExecution({ name, text, values: values.map(prepareValue) }, callback))
+    })
   } catch (error) {
     // The stack of an error of PostgreSQL leads to the socket. This one leads to the caller, as with `pg`.
     if (error instanceof Error) Error.captureStackTrace(error)
@@ -55,18 +56,19 @@ class SentExecution implements pg.Submittable {
   /** With these two, `pg` notes that PostgreSQL has parsed the statement, or has not. */
   readonly name: string
   readonly text: string
+  /** Called once. With `query_timeout`, `pg` puts one in its place that ends its timer. */
+  callback: Callback
   readonly #values: readonly unknown[]
-  readonly #callbacks: Callbacks
   #columns: readonly Column[] | undefined
   readonly #rows: Record<string, unknown>[] = []
   #rowCount = 0
   #fault: { error: unknown } | null = null
 
-  constructor({ name, text, values }: Execution, callbacks: Callbacks) {
+  constructor({ name, text, values }: Execution, callback: Callback) {
     this.name = name
     this.text = text
     this.#values = values
-    this.#callbacks = callbacks
+    this.callback = callback
   }
 
   /** Returns an error when nothing can be sent. */
@@ -77,15 +79,18 @@ class SentExecution implements pg.Submittable {
     if (sent !== undefined && sent !== text) return new Error(`two prepared statements have the name "${name}"`)
     this.#columns = knownColumns(connection).get(name)
     connection.stream.cork()
-    if (sent === undefined) {
-      connection.parse({ name, text })
-      connection.submittedNamedStatements[name] = text
+    try {
+      if (sent === undefined) {
+        connection.parse({ name, text })
+        connection.submittedNamedStatements[name] = text
+      }
+      connection.bind({ statement: name, values: this.#values })
+      if (this.#columns === undefined) connection.describe({ type: 'P' })
+      connection.execute({})
+      connection.sync()
+    } finally {
+      connection.stream.uncork()
     }
-    connection.bind({ statement: name, values: this.#values })
-    if (this.#columns === undefined) connection.describe({ type: 'P' })
-    connection.execute({})
-    connection.sync()
-    connection.stream.uncork()
     return null
   }
 
@@ -107,13 +112,17 @@ class SentExecution implements pg.Submittable {
     this.#rowCount = Number(text.slice(text.lastIndexOf(' ') + 1)) || 0
   }
 
+  handleEmptyQuery(): void {
+    // A statement without text has no rows.
+  }
+
   handleReadyForQuery(): void {
-    if (this.#fault === null) this.#callbacks.resolve({ rows: this.#rows, rowCount: this.#rowCount })
-    else this.#callbacks.reject(this.#fault.error)
+    if (this.#fault === null) this.callback(null, { rows: this.#rows, rowCount: this.#rowCount })
+    else this.callback(this.#fault.error)
   }
 
   handleError(error: unknown): void {
-    this.#callbacks.reject(error)
+    this.callback(error)
   }
 }
 

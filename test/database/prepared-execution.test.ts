@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { execute } from '../../server/database/prepared-execution.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -142,4 +142,30 @@ test('prepared statements fail when their connection breaks, also those behind',
   const results = await Promise.allSettled(sent)
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   await expect(execute(other, ending)).rejects.toThrow(/not queryable/)
+})
+
+test('the query_timeout of a connection ends a prepared statement, and none that was answered', async () => {
+  const other = new pg.Client({ connectionString: database.connectionString, pipeline: true, query_timeout: 60_000 })
+  other.on('error', () => undefined)
+  await other.connect()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    expect(await execute(other, { name: 'one', text: 'SELECT 1 AS a', values: [] })).toMatchObject({ rows: [{ a: 1 }] })
+    expect(vi.getTimerCount()).toBe(0)
+    const late = execute(other, { name: 'late', text: 'SELECT pg_sleep(600)', values: [] })
+    vi.advanceTimersByTime(60_000)
+    await expect(late).rejects.toThrow('Query read timeout')
+  } finally {
+    vi.useRealTimers()
+    // It still sleeps.
+    await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)'`)
+  }
+})
+
+test('a connection goes on after a parameter that cannot be sent, and after a statement without text', async () => {
+  const odd = Object.assign(() => undefined, { toString: () => 5 })
+  await expect(run('odd', 'SELECT $1::text AS a', [odd])).rejects.toThrow()
+  expect((await client.query('SELECT 1 AS a')).rows).toEqual([{ a: 1 }])
+  expect(await run('empty', '')).toEqual({ rows: [], rowCount: 0 })
+  expect(await run('odd', 'SELECT $1::text AS a', ['b'])).toMatchObject({ rows: [{ a: 'b' }] })
 })
