@@ -26,7 +26,7 @@ import { createRequestMetrics } from './request-metrics.ts'
 import { createResourceRouter } from './resource-router.ts'
 import type { RouteGate } from './route-handler.ts'
 import { createRoutes, type RouteWrappers, type Services } from './routes/index.ts'
-import { streamLongTexts } from './streamed-json.ts'
+import { writeJson } from './streamed-json.ts'
 import { traceRequests } from './trace-requests.ts'
 import { warnOfUntrustedProxy } from './untrusted-proxy.ts'
 import { refusalOf, validatedAtOnce } from './validation.ts'
@@ -94,7 +94,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
     traceRequests(tracer),
     warnOfUntrustedProxy(logger, options.trustProxy),
     requireHost,
-    streamLongTexts,
+    writeJson,
   )
   const pagePaths = options.api === null ? [] : serveApi(app, options.api)
   if (options.mailLinks !== undefined) serveMailLinks(app, options.mailLinks)

@@ -4,7 +4,7 @@ import { Router } from 'express'
  * Creates a router that sorts its routes by their resource, the first two segments of a path. A request is compared with
  * the routes of its resource only: Express compares it with one route after the other, and there are some 300.
  *
- * The first two segments of a route must be plain text.
+ * The first two segments of a route must be plain text: adding another one throws.
  */
 export function createResourceRouter(): Router {
   const options = { caseSensitive: true, strict: true }
@@ -18,6 +18,7 @@ export function createResourceRouter(): Router {
   // Express adds every route with this method, also those of `router.get(path)`.
   router.route = (path: string) => {
     const resource = resourceOf(path)
+    if (/[:*{]/.test(resource)) throw new Error(`a route must begin with two segments of plain text: ${path}`)
     const ofResource = routers.get(resource) ?? Router(options)
     routers.set(resource, ofResource)
     return ofResource.route(path)

@@ -5,14 +5,14 @@ import express, { type Response } from 'express'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../server/http/server.ts'
-import { streamLongTexts } from '../../server/http/streamed-json.ts'
+import { writeJson } from '../../server/http/streamed-json.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 
 /** Serves `served.body` with `served.status` at `/`, and something small at `/small`. */
 async function serve() {
   const app = express().disable('etag')
   const served = { body: undefined as unknown, status: 201 }
-  app.use(streamLongTexts)
+  app.use(writeJson)
   let look: (res: Response) => void = () => undefined
   app.get('/', (_req, res) => {
     look(res)
@@ -129,4 +129,11 @@ test('a client that leaves in the middle of a long answer ends it, and others go
   await once(socket, 'data')
   socket.destroy()
   expect((await fetch(`${url}/small`)).status).toBe(200)
+})
+
+test('what has no JSON has an answer without a body', async () => {
+  const { served, url } = await serve()
+  served.body = undefined
+  const answer = await fetch(url)
+  expect({ status: answer.status, text: await answer.text() }).toEqual({ status: 201, text: '' })
 })
