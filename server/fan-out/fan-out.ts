@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import { leaseSeconds } from '../outbox/append.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
-import type { Looked, Reservation } from '../webhook-delivery/scheduling/intake.ts'
+import { keyOfKind, type Looked, type Reservation } from '../webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { receiversOf, toLeasedEvent } from './matching.ts'
@@ -141,12 +141,12 @@ function createTurns({ from }: Looked) {
   let kind = ''
   let deliveries = 0
   return {
-    isOver({ account_id, mode, type }: OutboxRow): boolean {
-      const own = `${account_id} ${mode} ${type}`
+    isOver(row: OutboxRow): boolean {
+      const own = keyOfKind(kindOf(row))
       if (own !== kind) deliveries = 0
       kind = own
       const isOver = from === 'kinds' && deliveries >= maxOfKind
-      if (isOver) cut.push(account_id)
+      if (isOver) cut.push(row.account_id)
       return isOver
     },
     count(made: number): void {

@@ -5,7 +5,7 @@ import type { Trx } from '../database/connection.ts'
 import { readAsUsual, readInOrder } from '../database/index-order.ts'
 import { executePrepared, prepare } from '../database/prepared.ts'
 import { queueNow } from '../queue/queue.ts'
-import type { EventKind, Looked, Reservation } from '../webhook-delivery/scheduling/intake.ts'
+import { type EventKind, keyOfKind, type Looked, type Reservation } from '../webhook-delivery/scheduling/intake.ts'
 
 /*
  * Reads and locks the events of a batch of the fan-out: the first of the outbox, or, where more wait than a batch may
@@ -105,31 +105,28 @@ async function takeByKind(trx: Trx, behind: EventKind | null, limits: Limits): P
     ) own LIMIT ${maxEvents}
   `
   const order = sql`o.account_id, o.mode, o.type, o.event_id`
-  const { rows, rest, count, byKind } = await take(trx, { name: 'take_by_kind', page, order, limits })
+  // The page has no more of a kind than its limit already.
+  const { rows, count, byKind } = await take(trx, { name: 'take_by_kind', page, order, limits: [] })
   await readAsUsual(trx, {})
   const more = byKind.filter((own) => own.count >= share).map((own) => own.account_id)
   if (count === maxEvents) {
     // It ends in the middle of the kinds.
-    const last = kinds.findLast((kind) => byKind.some((own) => isSame(own, kind))) as KindRow
-    return { rows, rest, looked: { from: 'kinds', last: kindOf(last), more: [...more, last.account_id] } }
+    const read = new Set(byKind.map((own) => keyOfKind(kindOf(own))))
+    const last = kinds.findLast((kind) => read.has(keyOfKind(kindOf(kind)))) as KindRow
+    return { rows, rest: false, looked: { from: 'kinds', last: kindOf(last), more: [...more, last.account_id] } }
   }
   const last = kinds.length === maxKinds ? kinds.at(-1) : undefined
-  return { rows, rest, looked: { from: 'kinds', last: last === undefined ? null : kindOf(last), more } }
+  return { rows, rest: false, looked: { from: 'kinds', last: last === undefined ? null : kindOf(last), more } }
 }
 
 export function kindOf({ account_id: accountId, mode, type }: KindRow): EventKind {
   return { accountId, mode, type }
 }
 
-function isSame(one: KindRow, other: KindRow): boolean {
-  return one.account_id === other.account_id && one.mode === other.mode && one.type === other.type
-}
-
 /** Returns how many events of each of these kinds should be read: its share at most. */
 function maximaOf(kinds: readonly KindRow[], share: number, limits: Limits): number[] {
-  const keyOf = ({ accountId, mode, type }: EventKind) => `${accountId} ${mode} ${type}`
-  const limitOf = new Map(limits.map((limit) => [keyOf(limit), limit.max]))
-  return kinds.map((kind) => Math.min(share, limitOf.get(keyOf(kindOf(kind))) ?? share))
+  const limitOf = new Map(limits.map((limit) => [keyOfKind(limit), limit.max]))
+  return kinds.map((kind) => Math.min(share, limitOf.get(keyOfKind(kindOf(kind))) ?? share))
 }
 
 type Page = {

@@ -6,6 +6,11 @@ import type { Admission, FlowName, Scheduler } from './scheduler-types.ts'
 /** All events of a kind have the same receivers. */
 export type EventKind = { accountId: string; mode: Mode; type: string }
 
+/** Returns a kind as one text. */
+export function keyOfKind({ accountId, mode, type }: EventKind): string {
+  return `${accountId} ${mode} ${type}`
+}
+
 /** Maximum number of events of a kind that a batch of the fan-out should read. */
 export type KindLimit = EventKind & { max: number }
 
@@ -49,7 +54,10 @@ export type Intakes = {
    * Begins a batch of the fan-out. If the last batch left events for later, it waits for room, at most about 100 ms.
    */
   open(): Promise<Reservation>
-  /** Returns true if an event of the account that is appended now is probably the account's next one. */
+  /**
+   * Returns true if an event of the account that is appended now is probably the account's next one. Otherwise the event
+   * must go through the outbox: it is noted that the account has one there.
+   */
   isCaughtUp(accountId: string): boolean
   /**
    * Takes over an event that was leased when it was appended. Returns false if not all of its deliveries should be in
@@ -93,32 +101,28 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   let hasLookedAtAll = false
   /** True while more events wait than a batch at the front looks at. */
   let isLong = false
-  /** The last kind that the round over all of them has come to. Null: it begins. Undefined: there is none under way. */
-  let round: EventKind | null | undefined
+  /** The last kind that the round over all of them has come to. Null: there is none under way. */
+  let round: EventKind | null = null
   /** The next batch by kind begins at this time at the earliest. Milliseconds, monotonic. */
   let lookAt = performance.now() + patienceMs
   /** Kinds of events that were left for later, each with the flows of its events, and the room of this batch for it. */
   const left = new Map<string, { kind: EventKind; names: readonly FlowName[]; room: number }>()
   /** Flows of all kinds in `left`. */
   let leftFlows = 0
-  /** Accounts of which events stay in the outbox, as far as it was looked at since the last look at all of it. */
+  /** Accounts with events that stay in the outbox: those found in the look at all of it that is under way. */
   let behind = new Set<string>()
-  /** The same of the last look at all of it. */
+  /** Those found in the look before. */
   let behindBefore = new Set<string>()
-
-  function keyOf({ accountId, mode, type }: EventKind): string {
-    return `${accountId} ${mode} ${type}`
-  }
 
   function leave(of: EventKind, all: readonly FlowName[]): void {
     const { accountId, mode, type } = of
     // Copies of a webhook share a flow.
     const names = [...new Map(all.map((name) => [name.flow, name])).values()]
     behind.add(accountId)
-    forget(keyOf(of))
+    forget(keyOfKind(of))
     // Where it is full, those it has are of more use than the latest: a round looks at each only once.
     if (left.size === maxLimits || leftFlows + names.length > maxLeftFlows) return
-    left.set(keyOf(of), { kind: { accountId, mode, type }, names, room: 0 })
+    left.set(keyOfKind(of), { kind: { accountId, mode, type }, names, room: 0 })
     leftFlows += names.length
   }
 
@@ -205,10 +209,10 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       // So batches by kind take half of the time at most.
       lookAt = now + (now - startedAt)
       if (looked.last === null && looked.more.length === 0) lookAt = Math.max(lookAt, now + patienceMs)
-      round = looked.last ?? undefined
-      if (round !== undefined) return
+      round = looked.last
+      if (round !== null) return
     }
-    round = undefined
+    round = null
     hasLookedAtAll = true
     behindBefore = behind
     behind = new Set()
@@ -219,8 +223,8 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
       await roomComes(Math.min(patienceMs, lookAt - performance.now()))
       const startedAt = performance.now()
       // However quickly the first events leave the outbox: no event waits behind those of other accounts or receivers.
-      const looksByKind = (isLong || round !== undefined) && startedAt >= lookAt
-      const reading: Reading = looksByKind ? { from: 'kinds', behind: round ?? null } : { from: 'front' }
+      const looksByKind = (isLong || round !== null) && startedAt >= lookAt
+      const reading: Reading = looksByKind ? { from: 'kinds', behind: round } : { from: 'front' }
       // For a batch that fails: the front has its turn before the next one.
       if (looksByKind) lookAt = startedAt + patienceMs
       for (const one of left.values()) one.room = roomOf(one.names)
@@ -239,17 +243,17 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
         limits,
         destinationOf(kind, names) {
           if (isClosed) return 'queue'
-          if (leftNow.has(keyOf(kind))) return 'later'
+          if (leftNow.has(keyOfKind(kind))) return 'later'
           if (reserve(names)) {
             reserved.push(...names)
-            const limited = left.get(keyOf(kind))
+            const limited = left.get(keyOfKind(kind))
             if (limited !== undefined) limited.room -= 1
             return 'hand'
           }
           const destination = elsewhere(names)
           if (destination === 'queue') return 'queue'
           leave(kind, names)
-          leftNow.add(keyOf(kind))
+          leftNow.add(keyOfKind(kind))
           return 'later'
         },
         fill({ leased, looked, rest }) {
@@ -263,7 +267,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     isCaughtUp(accountId) {
       const isCaughtUp = hasLookedAtAll && !behind.has(accountId) && !behindBefore.has(accountId)
       // The event goes through the outbox, and the round under way may have passed its kind.
-      if (!isCaughtUp && (!hasLookedAtAll || round !== undefined)) behind.add(accountId)
+      if (!isCaughtUp && (!hasLookedAtAll || round !== null)) behind.add(accountId)
       return isCaughtUp && !isClosed
     },
     takeNow(event) {

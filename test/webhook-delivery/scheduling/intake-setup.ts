@@ -15,7 +15,7 @@ export function setUp() {
   return { scheduler, take, intakes: createIntakes({ scheduler, take }) }
 }
 
-/** Has a flow answer quickly, so that it takes a hundred in hand and more. */
+/** Makes a flow answer quickly: it may then have over a hundred deliveries in hand. */
 export function quicken(scheduler: ReturnType<typeof setUp>['scheduler'], name: FlowName): void {
   scheduler.offer(name, 1)
   const request = scheduler.next()
@@ -25,7 +25,7 @@ export function quicken(scheduler: ReturnType<typeof setUp>['scheduler'], name: 
   scheduler.free(request)
 }
 
-/** Has a flow hang: nobody answers. */
+/** Makes a flow hang: none of its requests is answered. */
 export function stall(scheduler: ReturnType<typeof setUp>['scheduler'], name: FlowName): void {
   scheduler.offer(name, 1)
   const request = scheduler.next()
