@@ -55,8 +55,9 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
       const { page, main, context, complaints } = await world.openScreen(`audiences/${audienceId}`, { viewport })
       await main.getByRole('link', { name: 'Import', exact: true }).click()
       await page.getByRole('heading', { level: 1, name: 'Import contacts' }).waitFor()
-      // The audience that one came from is chosen.
-      await page.waitForFunction('document.querySelector("select")?.selectedOptions[0]?.label === "Readers"')
+      // The audience that one came from is chosen. (`waitForFunction` evaluates text, which the screen's CSP forbids.)
+      const chosen = main.getByRole('combobox').first().locator('option:checked')
+      await chosen.and(page.getByText('Readers', { exact: true })).waitFor({ state: 'attached' })
       await choose(page, name, Buffer.from(csv, 'latin1'))
       await main.getByText('Zoë').filter({ visible: true }).waitFor()
       await main.getByText('As found (semicolon)').waitFor({ state: 'attached' })
