@@ -184,23 +184,6 @@ export async function releaseImport(handle: Handle, { accountId, id }: ImportKey
     .execute()
 }
 
-/** Makes a lease longer while nothing is written. Returns false when it is lost. */
-export async function renewLease(
-  handle: Handle,
-  { accountId, id }: ImportKey,
-  { lease, until }: { lease: string; until: Date },
-): Promise<boolean> {
-  const { numUpdatedRows } = await handle
-    .updateTable('imports')
-    .set({ leased_until: until })
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .where('lease', '=', lease)
-    .where('status', '=', 'running')
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
 /** How many rows of a batch came to which end. */
 export type RowCounts = {
   created: number

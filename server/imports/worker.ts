@@ -9,7 +9,7 @@ import { outboxHasRoom } from '../outbox/room.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { deleteChunks } from './chunk-queries.ts'
 import { partAt } from './parts.ts'
-import { claimImport, endImport, type ImportKey, type ImportRow, releaseImport, renewLease } from './queries.ts'
+import { claimImport, endImport, type ImportKey, type ImportRow, releaseImport } from './queries.ts'
 import { createRowReader } from './read-row.ts'
 import { BrokenFileError, type FileRow, readRows } from './read-rows.ts'
 import { type BatchMeans, LostImportError, type RowBatch, runBatch } from './run-batch.ts'
@@ -38,7 +38,7 @@ export type ImportWorker = {
 
 /** Time for one import before others get their turn. Milliseconds. */
 const turnMs = 10_000
-/** Milliseconds between two looks whether the outbox has room, and the longest wait for a batch. */
+/** Milliseconds between two looks whether the outbox has room, and the longest wait for a batch: well within a lease. */
 const roomWaits = { lookMs: 20, longestMs: 1_000 }
 /** Bytes of cells in a transaction, however few rows they are. */
 const batchBytes = 4 * 1_048_576
@@ -98,7 +98,7 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
         const { batch, isEnd, fault } = filled
         const { rowsBefore, fileRowsBefore, rows } = batch
         if (rows.length > 0 || batch.to > batch.from) {
-          if (row.emits_events) await roomForEvents(key)
+          if (row.emits_events) await roomForEvents(key.accountId)
           // The next rows are read while PostgreSQL works.
           const count = { rowsBefore: rowsBefore + rows.length, fileRowsBefore: fileRowsBefore + rows.length }
           next = isEnd ? null : fill({ from: batch.to, ...count })
@@ -149,13 +149,12 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
     }
   }
 
-  /** Waits while other events wait in the outbox, so that those of an import are never in front of many. */
-  async function roomForEvents(key: ImportKey): Promise<void> {
+  /** Waits while many events of the account wait in the outbox, so that an import does not run ahead of the fan-out. */
+  async function roomForEvents(accountId: string): Promise<void> {
     const since = performance.now()
-    while (!isStopping && performance.now() - since < roomWaits.longestMs && !(await outboxHasRoom(db))) {
+    while (!isStopping && performance.now() - since < roomWaits.longestMs && !(await outboxHasRoom(db, accountId))) {
       await timeout(roomWaits.lookMs)
     }
-    if (!(await renewLease(db, key, { lease, until: leaseEnd() }))) throw new LostImportError()
   }
 
   return {
