@@ -50,8 +50,8 @@ export type BatchResult =
   | { outcome: 'created' | 'updated' | 'unchanged'; subscriberId: string }
   | { outcome: 'refused'; reason: string }
 
-/** Events appended by one statement. */
-const eventsAtOnce = 1_000
+/** Events appended by one statement. PostgreSQL inserts them while the next ones are made. */
+const eventsAtOnce = 250
 
 export type BatchMeans = { clock: Clock; outbox: Outbox; confirmations: Pick<ConfirmationMailer, 'ask'> }
 

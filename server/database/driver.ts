@@ -15,7 +15,7 @@ import { execute } from './prepared-execution.ts'
 
 /*
  * A Kysely driver on `pg` with few round trips: a round trip costs both sides more than a small statement. A statement
- * whose result is not needed is sent with the next statement; `BEGIN` always is.
+ * whose result is not needed is sent with the next statement, as `BEGIN` always is, or ahead of it.
  */
 
 /** Creates the dialect. Kysely's `destroy` closes `pool`, which must be in pipeline mode. */
@@ -77,6 +77,8 @@ class Connection implements DatabaseConnection {
   #transaction: 'none' | 'waiting' | 'begun' = 'none'
   /** Statements to send with the next one. */
   #waiting: Statement[] = []
+  /** The responses to statements that were sent ahead. */
+  #ahead: Promise<unknown>[] = []
   /** Queries to send after the `COMMIT`, in the same flush. */
   #behind: QueryBehindCommit<never>[] = []
 
@@ -88,6 +90,7 @@ class Connection implements DatabaseConnection {
     const level = isolationLevel === undefined ? [] : [`ISOLATION LEVEL ${isolationLevel}`]
     const text = ['BEGIN', ...level, ...(accessMode === undefined ? [] : [accessMode])].join(' ')
     this.#waiting = [{ text }]
+    this.#ahead = []
     this.#behind = []
     this.#transaction = 'waiting'
   }
@@ -105,6 +108,7 @@ class Connection implements DatabaseConnection {
 
   async rollback(): Promise<void> {
     this.#waiting = []
+    this.#ahead = []
     await this.#end('ROLLBACK')
   }
 
@@ -117,10 +121,11 @@ class Connection implements DatabaseConnection {
       this.#behind.push(query)
       return { rows: [] }
     }
-    const { name, sendsWithNext = false } = query instanceof PreparedQuery ? query.preparation : notPrepared
+    const { name, sendsWithNext, sendsAhead } = query instanceof PreparedQuery ? query.preparation : notPrepared
     const statement = { text: query.sql, values: [...query.parameters], name }
-    if (sendsWithNext && this.#transaction !== 'none') {
+    if ((sendsWithNext || sendsAhead) && this.#transaction !== 'none') {
       this.#waiting.push(statement)
+      if (sendsAhead) this.#sendAhead()
       return { rows: [] }
     }
     const { rows, rowCount } = await this.#send(statement)
@@ -154,23 +159,37 @@ class Connection implements DatabaseConnection {
     )
   }
 
-  /**
-   * Sends the waiting statements and `statement` in one flush. Returns the result of `statement`. Rejects if any fails.
-   */
-  async #send(statement: Statement): Promise<Result> {
-    if (this.#waiting.length === 0) return this.#run(statement)
-    const waiting = this.#waiting
-    this.#waiting = []
-    if (this.#transaction === 'waiting') this.#transaction = 'begun'
+  /** Sends the waiting statements. */
+  #sendAhead(): void {
     const { stream } = this.#client.connection
     stream.cork()
-    const earlier = Promise.all(waiting.map((one) => this.#run(one)))
+    const responses = this.#runWaiting()
+    stream.uncork()
+    // The next statement rejects.
+    for (const response of responses) response.catch(() => undefined)
+    this.#ahead.push(...responses)
+  }
+
+  /**
+   * Sends the waiting statements and `statement` in one flush. Returns the result of `statement`. Rejects if any fails,
+   * or one that was sent ahead.
+   */
+  async #send(statement: Statement): Promise<Result> {
+    if (this.#waiting.length + this.#ahead.length === 0) return this.#run(statement)
+    const { stream } = this.#client.connection
+    stream.cork()
+    const earlier = Promise.all([...this.#ahead.splice(0), ...this.#runWaiting()])
     const result = this.#run(statement)
     stream.uncork()
     // When an earlier one fails, this one fails because of it, and its error says nothing.
     result.catch(() => undefined)
     await earlier
     return result
+  }
+
+  #runWaiting(): Promise<Result>[] {
+    if (this.#transaction === 'waiting' && this.#waiting.length > 0) this.#transaction = 'begun'
+    return this.#waiting.splice(0).map((one) => this.#run(one))
   }
 
   #run({ text, values = [], name }: Statement): Promise<Result> {

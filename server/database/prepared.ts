@@ -8,6 +8,11 @@ export type Preparation = {
    * does. The call returns at once, without rows. Default: false.
    */
   sendsWithNext?: boolean
+  /**
+   * True: within a transaction it is sent now, and the call returns at once, without rows: PostgreSQL works on it
+   * meanwhile. If it fails, so does the next statement, or the `COMMIT`. Default: false.
+   */
+  sendsAhead?: boolean
 }
 
 /** A prepared statement with its parameters, for the driver. */

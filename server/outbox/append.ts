@@ -1,6 +1,6 @@
 import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
-import { prepare } from '../database/prepared.ts'
+import { type Preparation, prepare } from '../database/prepared.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -43,7 +43,7 @@ type EventRows = Scope & {
   bodies: readonly string[]
 }
 
-const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: true })`
+const insertion = (preparation: Preparation) => prepare<EventRows>(preparation)`
   WITH event AS (
     INSERT INTO events (id, account_id, mode, type, body, created_at, traceparent)
     SELECT id, ${'accountId'}, ${'mode'}, type, body, ${'at'}, ${'traceparent'}
@@ -55,6 +55,12 @@ const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: 
     ELSE lease_time() + make_interval(secs => ${'leaseSeconds'}) END
   FROM event
 `
+
+const insertEvents = insertion({ name: 'insert_events', sendsWithNext: true })
+
+/** From so many events on, PostgreSQL inserts them while the transaction goes on. */
+const manyEvents = 100
+const insertManyEvents = insertion({ name: 'insert_many_events', sendsAhead: true })
 
 /** An event in the outbox, with the fields that its deliveries need. */
 export type OutboxEvent = Scope & {
@@ -102,7 +108,8 @@ export function createOutbox({ clock, wake, trace = () => null, loneEvents }: Ou
       const bodies = rows.map((row) => row.body)
       const traceparent = trace(rows)
       const lease = loneEvents?.lease(trx, { accountId, count: rows.length }) ?? null
-      await insertEvents(trx, { accountId, mode, at, traceparent, lease, leaseSeconds, ids, types, bodies })
+      const insert = rows.length < manyEvents ? insertEvents : insertManyEvents
+      await insert(trx, { accountId, mode, at, traceparent, lease, leaseSeconds, ids, types, bodies })
       if (lease === null) afterCommit(trx, wake)
       else
         await loneEvents?.add(

@@ -22,6 +22,11 @@ async function note(trx: Trx, name: string): Promise<void> {
   await noteStatement(trx, { name })
 }
 
+/** Puts a name down, sent ahead of the next statement. */
+const noteAhead = prepare<{ name: string }>({ name: 'note_ahead', sendsAhead: true })`
+  INSERT INTO settings (name, value) VALUES (${'name'}, 'noted')
+`
+
 async function isNoted(handle: Db | Trx, name: string): Promise<boolean> {
   const row = await handle.selectFrom('settings').select('name').where('name', '=', name).executeTakeFirst()
   return row !== undefined
@@ -32,6 +37,15 @@ async function openTransactions(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::integer AS count FROM pg_stat_activity
     WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
+  `.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/** How many sessions wait for a lock in this database. */
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::integer AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'
   `.execute(db)
   return rows[0]?.count ?? 0
 }
@@ -77,6 +91,50 @@ test('a statement that is sent with the next is never sent when the transaction 
     throw new Error('second thoughts')
   })
   await expect(undone).rejects.toThrow('second thoughts')
+})
+
+test('a statement that is sent ahead is executed before anything follows, with those that waited', async () => {
+  await inTransaction(db, async (trx) => {
+    const held = inTransaction(db, async (other) => {
+      await other.insertInto('settings').values({ name: 'ahead', value: '' }).execute()
+      await note(trx, 'before ahead')
+      await noteAhead(trx, { name: 'ahead' })
+      // It waits for the row of the other transaction, though nothing was sent after it.
+      await expect.poll(() => waitingForLocks()).toBe(1)
+      throw new Error('the other is undone')
+    })
+    await expect(held).rejects.toThrow('the other is undone')
+    expect(await isNoted(trx, 'before ahead')).toBe(true)
+    expect(await isNoted(trx, 'ahead')).toBe(true)
+  })
+  expect(await isNoted(db, 'ahead')).toBe(true)
+})
+
+test('a statement that is sent ahead fails the next or the COMMIT when it fails, with its own error', async () => {
+  await inTransaction(db, (trx) => note(trx, 'taken'))
+  const withNext = inTransaction(db, async (trx) => {
+    await noteAhead(trx, { name: 'other' })
+    await noteAhead(trx, { name: 'taken' })
+    await isNoted(trx, 'other')
+  })
+  await expect(withNext).rejects.toThrow(/duplicate key/)
+  const withCommit = inTransaction(db, async (trx) => {
+    await noteAhead(trx, { name: 'other' })
+    await noteAhead(trx, { name: 'taken' })
+  })
+  await expect(withCommit).rejects.toThrow(/duplicate key/)
+  expect(await isNoted(db, 'other')).toBe(false)
+})
+
+test('a statement that is sent ahead and fails leaves the error of what undid its transaction, and the connection', async () => {
+  await inTransaction(db, (trx) => note(trx, 'known'))
+  const undone = inTransaction(db, async (trx) => {
+    await noteAhead(trx, { name: 'known' })
+    throw new Error('second thoughts')
+  })
+  await expect(undone).rejects.toThrow('second thoughts')
+  await inTransaction(db, (trx) => noteAhead(trx, { name: 'afterwards' }))
+  expect(await isNoted(db, 'afterwards')).toBe(true)
 })
 
 test('a transaction begins with its first statement', async () => {
