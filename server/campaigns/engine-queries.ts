@@ -347,15 +347,23 @@ export type Turn = {
 export async function writeTurns(trx: Trx, { accountId, id }: CampaignKey, turns: readonly Turn[]): Promise<void> {
   if (turns.length === 0) return
   await sql`
-    UPDATE campaign_recipients r SET status = i.status, email_id = i.email_id, reason = i.reason
-    FROM unnest(
-      ${turns.map(({ subscriberId }) => subscriberId)}::text[],
-      ${turns.map(({ status }) => status)}::text[],
-      ${turns.map(({ emailId }) => emailId)}::text[],
-      ${turns.map(({ reason }) => reason)}::text[]
-    ) AS i (subscriber_id, status, email_id, reason)
-    WHERE r.account_id = ${accountId} AND r.campaign_id = ${id} AND r.subscriber_id = i.subscriber_id
-      AND r.subscriber_id = ANY(${turns.map(({ subscriberId }) => subscriberId)}::text[])
+    WITH changed AS MATERIALIZED (
+      SELECT r.place, i.status, i.email_id, i.reason
+      FROM unnest(
+        ${turns.map(({ subscriberId }) => subscriberId)}::text[],
+        ${turns.map(({ status }) => status)}::text[],
+        ${turns.map(({ emailId }) => emailId)}::text[],
+        ${turns.map(({ reason }) => reason)}::text[]
+      ) AS i (subscriber_id, status, email_id, reason)
+      -- OFFSET 0 makes the planner look up each by its key, whatever the statistics say.
+      CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM campaign_recipients
+        WHERE account_id = ${accountId} AND campaign_id = ${id} AND subscriber_id = i.subscriber_id OFFSET 0
+      ) r
+    )
+    UPDATE campaign_recipients r SET status = c.status, email_id = c.email_id, reason = c.reason
+    -- Recipients change under the lock of their campaign only, which this transaction has: the rows have not moved.
+    FROM changed c WHERE r.ctid = c.place
   `.execute(trx)
 }
 

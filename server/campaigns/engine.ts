@@ -49,6 +49,13 @@ const throttledShare = 1 / 360
 /** How soon a campaign is looked at again whose last recipients are said to wait, and were not found. */
 const queryMs = 1_000
 
+type Room = {
+  /** Number of emails that may be made. */
+  count: number
+  /** True if there is no room for another batch once they are made. */
+  isFullThen: boolean
+}
+
 /**
  * Gives a claimed campaign one turn: a step of listing or deleting its recipients, or a batch of emails. Every change is
  * one transaction that locks the campaign first and looks at its state, so that a process may die between any two, and
@@ -89,34 +96,37 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     if (looked === null || looked.row === null) return looked?.result ?? 'waits'
     const { row } = looked
     const contents = await contentsOf(db, row)
-    const wanted = await roomFor(row, contents)
-    if (wanted === 0) return (await withLocked(db, row, (trx, locked) => rest(trx, locked, fullMs))) ?? 'waits'
-    const waiting = await selectWaiting(db, row, wanted)
-    const batch = await makeBatch(means, { claimed, row, contents }, waiting)
-    return (await withLocked(db, row, (trx, locked) => take(trx, locked, { seen: row, ...batch }))) ?? 'waits'
+    const { count, isFullThen } = await roomFor(row, contents)
+    if (count === 0) return (await withLocked(db, row, (trx, locked) => rest(trx, locked, fullMs))) ?? 'waits'
+    const waiting = await selectWaiting(db, row, count)
+    const batch = { ...(await makeBatch(means, { claimed, row, contents }, waiting)), seen: row, isFullThen }
+    return (await withLocked(db, row, (trx, locked) => take(trx, locked, batch))) ?? 'waits'
   }
 
-  /** Returns how many emails of a campaign may be made now. */
-  async function roomFor(row: CampaignRow, { own, variants }: CampaignContents): Promise<number> {
+  /** Returns how many emails of a campaign may be made now: a whole batch, or none, unless it has a throttle. */
+  async function roomFor(row: CampaignRow, { own, variants }: CampaignContents): Promise<Room> {
     const sizes = [own, ...variants].map(
       ({ html, text }) => Buffer.byteLength(html ?? '') + Buffer.byteLength(text ?? ''),
     )
     const bytes = Math.max(1, ...sizes)
-    const queued = await countQueued(db, row.account_id)
     const inQueue = Math.min(maxQueued, Math.max(10, Math.floor(queuedBytes / bytes)))
-    const most = atOnce(means, batchSize)
-    const room = Math.min(most, Math.max(1, Math.floor(batchBytes / bytes)), inQueue - queued)
-    if (row.throttle === null) return Math.max(0, room)
+    const free = inQueue - (await countQueued(db, row.account_id))
+    const whole = Math.min(atOnce(means, batchSize), Math.max(1, Math.floor(batchBytes / bytes)), inQueue)
+    if (row.throttle === null) {
+      // A turn looks at all that is queued, so one for a few emails costs as much as one for many.
+      const count = Math.min(whole, waitingOf(row))
+      return free < count ? { count: 0, isFullThen: true } : { count, isFullThen: free - count < whole }
+    }
     const throttled = Math.ceil(row.throttle * throttledShare) - row.queued_count
-    const { count } = takeSlots(throttleOf(row), await databaseMs(db), Math.min(room, throttled))
-    return Math.max(0, count)
+    const { count } = takeSlots(throttleOf(row), await databaseMs(db), Math.min(whole, free, throttled))
+    return { count: Math.max(0, count), isFullThen: false }
   }
 
   /** Writes a batch that was made outside of the transaction, if the campaign is as it was then. */
   async function take(
     trx: Trx,
     row: CampaignRow,
-    { seen, people, made }: Batch & { seen: CampaignRow },
+    { seen, isFullThen, people, made }: Batch & Pick<Room, 'isFullThen'> & { seen: CampaignRow },
   ): Promise<TurnResult> {
     // A request has paused or changed it, or another worker has had its turn.
     if (row.status !== 'sending' || !isAtSamePlace(row, seen)) return rest(trx, row, soonMs)
@@ -175,7 +185,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     })
     const reason = reasonToPause(row, after, outcomes)
     if (reason !== null) return stopFor(trx, means, { row: after, move: 'stall', reason })
-    return rest(trx, after, soonMs)
+    return rest(trx, after, isFullThen ? fullMs : soonMs)
   }
 
   /** Continues a locked campaign in which no recipient after `handled_to` waits, or none whose time has come. */

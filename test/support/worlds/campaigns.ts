@@ -88,9 +88,11 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     while ((await turn()) > 0);
   }
 
-  /** As mail servers do: takes all emails that wait. Returns how many there were. */
-  async function handOver(): Promise<number> {
-    const rows = await db.selectFrom('email_recipients').select('email_id').where('status', '=', 'queued').execute()
+  /** As mail servers do: takes the first emails that wait, all by default. Returns how many there were. */
+  async function handOver(most = Number.MAX_SAFE_INTEGER): Promise<number> {
+    const { rows } = await sql<{ email_id: string }>`
+      SELECT email_id FROM email_recipients WHERE status = 'queued' ORDER BY email_id LIMIT ${most}
+    `.execute(db)
     const at = time.clock.now()
     const accepted = {
       kind: 'accepted',
