@@ -170,7 +170,14 @@ const requireHost: RequestHandler = (req, _res, next) => {
 
 const refuseUnknownPath: RequestHandler = (req) => {
   if (!isDecodable(req.path)) throw badEscape()
-  throw new DomainError('not_found', 'Nothing is at this path: see /docs for those there are.')
+  const usual = 'Nothing is at this path: see /docs for those there are.'
+  throw new DomainError('not_found', [usual, ...commonSlips(req.path)].join(' '))
+}
+
+/** Returns what often makes a path unknown. */
+function commonSlips(path: string): string[] {
+  if (!path.startsWith('/v1/')) return ['Those of the API begin with "/v1/".']
+  return path.endsWith('/') ? ['None of them ends with a slash.'] : []
 }
 
 function isDecodable(path: string): boolean {

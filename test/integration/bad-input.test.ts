@@ -108,6 +108,16 @@ describe('a path', () => {
   ])('%s is refused', async (_, path, expected) => {
     expect(refusal(await client.send('GET', path))).toEqual(expected)
   })
+
+  const usual = 'Nothing is at this path: see /docs for those there are.'
+  test.each([
+    ['/v1/webhook', usual],
+    ['/webhooks', `${usual} Those of the API begin with "/v1/".`],
+    ['/v1/webhooks/', `${usual} None of them ends with a slash.`],
+  ])('%s, which is unknown, is refused with the usual cause', async (path, message) => {
+    const { body } = await client.send('GET', path)
+    expect(Object(body).error.message).toBe(message)
+  })
 })
 
 describe('bytes on the wire', () => {
