@@ -22,17 +22,13 @@ export const personalContent = {
 /** People added in one statement. */
 const chunkSize = 10_000
 
-/** Adds an audience of each size: the first people are in all of them. Returns the audiences. */
-export async function addPeople(
-  world: World,
-  tenant: Tenant,
-  sizes: readonly [number, number],
-): Promise<[string, string]> {
-  const audiences = [await addAudience(world, tenant), await addAudience(world, tenant)] as const
+/** Adds an audience of so many people. Returns its id. */
+export async function addPeople(world: World, tenant: Tenant, size: number): Promise<string> {
+  const audience = await addAudience(world, tenant)
   const { accountId } = tenant
-  for (let from = 0; from < sizes[0]; from += chunkSize) {
+  for (let from = 0; from < size; from += chunkSize) {
     const at = new Date()
-    const ids = Array.from({ length: Math.min(chunkSize, sizes[0] - from) }, () => newId('subscriber', at))
+    const ids = Array.from({ length: Math.min(chunkSize, size - from) }, () => newId('subscriber', at))
     await sql`
       WITH person AS (
         INSERT INTO subscribers (id, account_id, email, email_key, first_name, created_at, updated_at)
@@ -41,15 +37,10 @@ export async function addPeople(
         RETURNING id
       )
       INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
-      SELECT ${audiences[0]}, id, ${accountId}, 'active', ${at}, ${at} FROM person
+      SELECT ${audience}, id, ${accountId}, 'active', ${at}, ${at} FROM person
     `.execute(world.db)
   }
-  await sql`
-    INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
-    SELECT ${audiences[1]}, subscriber_id, account_id, status, created_at, updated_at FROM contacts
-    WHERE audience_id = ${audiences[0]} ORDER BY subscriber_id LIMIT ${sizes[1]}
-  `.execute(world.db)
-  return [...audiences]
+  return audience
 }
 
 type Means = { service: Service; tenant: Tenant }
@@ -75,6 +66,14 @@ export async function addCampaign(means: Means, fields: { audienceId: string; th
 
 export async function startCampaign(means: Means, id: string): Promise<void> {
   await post(means, `/v1/campaigns/${id}/send`, {})
+}
+
+export async function pauseCampaign(means: Means, id: string): Promise<void> {
+  await post(means, `/v1/campaigns/${id}/pause`, {})
+}
+
+export async function cancelCampaign(means: Means, id: string): Promise<void> {
+  await post(means, `/v1/campaigns/${id}/cancel`, {})
 }
 
 const pollMs = 20

@@ -73,15 +73,15 @@ export type ListmonkOptions = {
   connections: number
 }
 
-/** Seconds of a campaign until it is finished. */
-export type ListmonkTimes = { sinceStart: number; sinceFirstMessage: number }
-
 /** A side of `inTurn`. */
 export type Listmonk = {
   /** Starts its process. */
   prepare(): Promise<void>
-  /** Sends a campaign to all people, then stops the process. Throws unless the sink has as many messages as people. */
-  measure(): Promise<ListmonkTimes>
+  /**
+   * Sends a campaign to all people, then stops the process. Returns the seconds from its first message until it is
+   * finished: Listmonk looks for new campaigns every 5 s. Throws unless the sink has as many messages as people.
+   */
+  measure(): Promise<number>
 }
 
 /** Returns a sentence about the settings of Listmonk that matter for its speed. */
@@ -121,13 +121,12 @@ export async function installListmonk(processes: Processes, options: ListmonkOpt
     },
     async measure() {
       await sink.reset()
-      const began = performance.now()
       await sql`UPDATE campaigns SET status = 'running' WHERE id = ${campaign}`.execute(world.db)
       const firstAt = await untilFinished({ world, sink, running, campaign })
       const now = performance.now()
       await assertTaken(sink, people, [])
       await running.stop()
-      return { sinceStart: (now - began) / 1000, sinceFirstMessage: (now - firstAt) / 1000 }
+      return (now - firstAt) / 1000
     },
   }
 }

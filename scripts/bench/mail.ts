@@ -67,6 +67,8 @@ export type MailSink = {
   until(count: number): Promise<void>
   /** Returns the mean size of the messages since the reset, and the first of them. */
   messages(): Promise<{ meanBytes: number; sample: string | null }>
+  /** Returns when the last message began: milliseconds since the epoch. */
+  lastBegunAt(): Promise<number>
   /** Stops replying to messages until `release`. */
   hold(): Promise<void>
   release(): Promise<void>
@@ -80,6 +82,7 @@ export async function startMailSink(processes: Processes): Promise<MailSink> {
     count: () => running.ask('count', null, z.int()),
     until: (count) => running.ask('until', count, z.undefined()),
     messages: () => running.ask('messages', null, z.object({ meanBytes: z.number(), sample: z.string().nullable() })),
+    lastBegunAt: () => running.ask('lastBegunAt', null, z.number()),
     hold: () => running.ask('hold', null, z.undefined()),
     release: () => running.ask('release', null, z.undefined()),
   }

@@ -24,6 +24,8 @@ const endOfData = Buffer.from('\r\n.\r\n')
 
 let count = 0
 let bytes = 0
+/** When the last message began, with its MAIL command: milliseconds since the epoch. */
+let lastBegunAt = 0
 /** The first message since the reset. */
 let sample: string | null = null
 let waiting: { count: number; reached: () => void }[] = []
@@ -64,6 +66,7 @@ function talk(socket: Socket): void {
       }
       const command = part.toString('latin1', 0, 4).toUpperCase()
       inData = command === 'DATA'
+      if (command === 'MAIL') lastBegunAt = Date.now()
       reply += replies[command] ?? unknownCommand
     }
     if (reply !== '') socket.write(reply)
@@ -105,6 +108,7 @@ server.listen(0, '127.0.0.1', () => {
     }),
     // Mean bytes of a message, and the first message with its dot-stuffing.
     messages: handler(z.null(), () => ({ meanBytes: bytes / count, sample })),
+    lastBegunAt: handler(z.null(), () => lastBegunAt),
     hold: handler(z.null(), () => {
       held ??= new Set()
     }),
