@@ -59,7 +59,7 @@ describe('the first start', () => {
 
   beforeAll(async () => {
     dataDir = join(parent, 'first start')
-    service = await startService({ DATA_DIR: dataDir })
+    service = await startService({ DATA_DIR: dataDir, LOG_LEVEL: 'warn', WEBHOOK_CONCURRENCY: '1' })
   })
 
   afterAll(() => service[Symbol.asyncDispose]())
@@ -71,6 +71,12 @@ describe('the first start', () => {
     }
     expect(service.greeting).toContain(`documentation at ${service.url}/docs`)
     expect((await fetch(`${service.url}/docs`)).status).toBe(200)
+  })
+
+  test('a start says of a setting that lost its meaning what to use instead', () => {
+    expect(service.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).msg)).toContainEqual(
+      expect.stringMatching(/^WEBHOOK_CONCURRENCY is set and does nothing any more: ENDPOINT_MAX_IN_FLIGHT /),
+    )
   })
 
   test.skipIf(!hasCurl)('the first start prints a curl line that works as pasted', async () => {
