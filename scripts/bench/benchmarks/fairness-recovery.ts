@@ -62,7 +62,7 @@ export const slow: CatchingUp = {
 }
 
 export const refusing: CatchingUp = {
-  about: '1 in 8 refused, after an outage',
+  about: '1 in 8 fails, after an outage',
   kind: 'after-500-failing-8',
   of: (lab) => lab.refusing,
   latencyMs: 500,
