@@ -104,7 +104,6 @@ export const sections: readonly Section[] = [
       'docs/architecture/sending-domain-states.md': 'a sending domain and the checks of its DNS records',
       'docs/architecture/webhook-states.md': 'a webhook: enabled, disabled, by whom and why',
       'docs/architecture/delivery-engine.md': 'how committed events become HTTP requests: fairness, limits, failures',
-      'docs/architecture/delivery-engine-plan.md': 'what is left to do of the delivery engine, and how it uses pg-boss',
     },
   },
   {

@@ -112,7 +112,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
         1,
       ),
     ).toBeLessThanOrEqual(atOnceMs)
-    for (const { scheduler } of world.processes) expect(scheduler.held('hostile')).toBeLessThanOrEqual(820)
+    for (const { scheduler } of world.processes) expect(scheduler.held('hostile')).toBeLessThanOrEqual(615)
   })
 })
 
