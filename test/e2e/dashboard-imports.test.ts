@@ -210,10 +210,19 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     await page.goto(`/app/${slow.accountId}/test/imports`)
     await main.getByRole('heading', { name: 'No imports in test mode yet' }).waitFor()
     await page.goto(`/app/${slow.accountId}/live/imports/new?audience=${audience.id}`)
-    await choose(page, 'waits.csv', 'email\nada@example.com\n')
+    const waits = 'email\nada@example.com\n'
+    await choose(page, 'waits.csv', waits)
     await main.getByRole('button', { name: 'Begin the import' }).click()
     await main.getByText('It waits for its turn.').waitFor()
-    await main.getByRole('progressbar', { name: 'Share of the file that is done' }).waitFor()
+    const progress = main.getByRole('progressbar', { name: 'Share of the file that is done' })
+    const share = async () => Number(await progress.getAttribute('aria-valuenow'))
+    const head = 'email\n'.length
+    await expect.poll(share).toBeCloseTo((100 * head) / waits.length)
+    // As a worker does.
+    const position = waits.length - 1
+    await slow.database.db.updateTable('imports').set({ status: 'running', rows_read: 7, position }).execute()
+    await expect.poll(share).toBeCloseTo((100 * position) / waits.length)
+    expect(await main.locator('.tiles').innerText()).toMatch(/Rows read\s+7/)
     expect(await accessibilityFaults(page)).toEqual([])
     await main.getByRole('button', { name: 'Cancel the import' }).click()
     const dialog = page.getByRole('dialog')

@@ -222,6 +222,12 @@ test('a preview notes what is not good about the message', async () => {
   ])
 })
 
+test('a preview notes that a message without words has no text part', async () => {
+  const html = '<img src="https://example.com/a.png" width="1" height="1">'
+  const body = (await render(await created({ html }))).body as { checks: { code: string }[] }
+  expect(body.checks.map(({ code }) => code)).toContain('no_text')
+})
+
 test('an email of a template has the rendered content, with fallbacks', async () => {
   const id = await published({ text: 'Hi {{ firstName }}: {{ more.list[0] }}' })
   const answer = await send({ template: { id, variables: { count: 2, more: { list: ['one'] } } } })
