@@ -68,7 +68,7 @@ describeInBrowser('topics and the brand in the dashboard', { timeout: 90_000 }, 
     expect(await accessibilityFaults(page)).toEqual([])
   })
 
-  test('the brand is changed beside a live look of the page, and the page has it', async () => {
+  test('the brand is changed beside a live look of the page, and saved', async () => {
     const { client } = world.service
     await page.goto(`${root}/settings/brand`)
     const look = main.locator('.preferences-look')
