@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import type { ClaimedEmail, FinishedEmail } from '../../server/queue/email-queue.ts'
+import { turnsPerSecond } from '../../server/queue/fair-queuing.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { type Lane, lanes } from '../../server/shared/lanes.ts'
@@ -73,4 +74,23 @@ test.each(lanes)('an email of the lane %s stays in it when it is put back, tried
   const ofOther = await queue.emails.claim('fresh', other, 10)
   expect(idsOf(ofOther)).toEqual([beside])
   await finish([...last, ...ofOther], null)
+})
+
+test.each(lanes)('an account with a few emails in the lane %s is not behind one with very many', async (lane) => {
+  const putMany = async (accountId: string, count: number) => {
+    const emails = Array.from({ length: count }, () => {
+      return { emailId: newId('email', clock.now()), accountId, dueAt: null, lane }
+    })
+    await inTransaction(database.db, (trx) => queue.emails.put(trx, emails))
+    return emails.map(({ emailId }) => emailId)
+  }
+  const [many, few] = [newId('account', clock.now()), newId('account', clock.now())]
+  await putMany(many, 600)
+  // Batch after batch, as they come.
+  const ids = [...(await putMany(few, 30)), ...(await putMany(few, 30))]
+  await putMany(many, 600)
+  const claimed = await queue.emails.claim('fresh', lane, 2 * turnsPerSecond)
+  expect(idsOf(claimed)).toEqual(expect.arrayContaining(ids))
+  await finish(claimed, null)
+  await finish(await queue.emails.claim('fresh', lane, 2_000), null)
 })
