@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { startLoop } from '../lib/polling-loop.ts'
 import { timeout } from '../lib/timer.ts'
 import type { Outbox } from '../outbox/append.ts'
-import { outboxHasRoom } from '../outbox/room.ts'
+import { isTaken } from '../outbox/taken.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { deleteChunks } from './chunk-queries.ts'
 import { partAt } from './parts.ts'
@@ -38,8 +38,8 @@ export type ImportWorker = {
 
 /** Time for one import before others get their turn. Milliseconds. */
 const turnMs = 10_000
-/** Milliseconds between two looks whether the outbox has room, and the longest wait for a batch: well within a lease. */
-const roomWaits = { lookMs: 20, longestMs: 1_000 }
+/** Milliseconds between two looks whether an event is taken, and the longest wait of a batch: well within a lease. */
+const eventWaits = { lookMs: 20, longestMs: 1_000 }
 /** Bytes of cells in a transaction, however few rows they are. */
 const batchBytes = 4 * 1_048_576
 
@@ -54,7 +54,6 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
   let isStopping = false
   /** The account that had the last turn. */
   let lastAccount = ''
-  const means = { db, clock, outbox, confirmations, lease, leaseMs }
   const leaseEnd = () => new Date(clock.now().getTime() + leaseMs)
 
   const loop = startLoop({
@@ -84,6 +83,10 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
     const { columns, suppressesAs } = part
     const declared = await findProperties(db, row.account_id)
     const readRow = createRowReader({ columns, declared, contactStatus: row.contact_status, suppressesAs })
+    const events = notingLast(outbox)
+    const means = { db, clock, outbox: events, confirmations, lease, leaseMs }
+    /** The last events of the last batch and of the one before. */
+    let [ofLast, ofBefore] = ['', '']
     const startedAt = performance.now()
     const position = Number(row.position)
     const file = readRows(db, key, { part, begin: position })
@@ -98,7 +101,7 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
         const { batch, isEnd, fault } = filled
         const { rowsBefore, fileRowsBefore, rows } = batch
         if (rows.length > 0 || batch.to > batch.from) {
-          if (row.emits_events) await roomForEvents(key.accountId)
+          await untilTaken(ofBefore)
           // The next rows are read while PostgreSQL works.
           const count = { rowsBefore: rowsBefore + rows.length, fileRowsBefore: fileRowsBefore + rows.length }
           next = isEnd ? null : fill({ from: batch.to, ...count })
@@ -106,6 +109,7 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
           const ended = await runBatch(means, { row, part }, batch)
           if (ended === 'no audience') return await end('the audience was deleted')
           if (ended !== 'done') return await end(ended.failed)
+          ;[ofBefore, ofLast] = [ofLast, events.last()]
           await deleteChunks(db, key, batch.to)
           onBatch?.(key)
         }
@@ -149,11 +153,12 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
     }
   }
 
-  /** Waits while many events of the account wait in the outbox, so that an import does not run ahead of the fan-out. */
-  async function roomForEvents(accountId: string): Promise<void> {
+  /** Waits for an event to be taken, so that an import does not run ahead of the fan-out. */
+  async function untilTaken(eventId: string): Promise<void> {
+    if (eventId === '') return
     const since = performance.now()
-    while (!isStopping && performance.now() - since < roomWaits.longestMs && !(await outboxHasRoom(db, accountId))) {
-      await timeout(roomWaits.lookMs)
+    while (!isStopping && performance.now() - since < eventWaits.longestMs && !(await isTaken(db, eventId))) {
+      await timeout(eventWaits.lookMs)
     }
   }
 
@@ -167,3 +172,16 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
 }
 
 type Filled = { batch: RowBatch; isEnd: boolean; fault: string | null }
+
+/** Returns an outbox that knows the last event that was appended to it. Empty: there is none. */
+function notingLast(outbox: Outbox): Outbox & { last(): string } {
+  let last = ''
+  return {
+    async append(...given) {
+      const ids = await outbox.append(...given)
+      last = ids.at(-1) ?? last
+      return ids
+    },
+    last: () => last,
+  }
+}
