@@ -132,6 +132,19 @@ describeInBrowser('a domain in the dashboard', { timeout: 90_000 }, () => {
     expect(await screenFaults(page)).toEqual([])
   })
 
+  test('a domain is added with a return path of its own, of which a wrong one is refused at its field', async () => {
+    await main.getByRole('link', { name: 'Domains' }).click()
+    await main.getByRole('button', { name: 'Add domain' }).first().click()
+    await dialog.getByLabel('Domain').fill('other.example')
+    await dialog.getByLabel('Return path').fill('not a name')
+    await dialog.getByRole('button', { name: 'Add domain' }).click()
+    await dialog.getByText('Must be a label, or several with dots').waitFor()
+    await dialog.getByLabel('Return path').fill('bounces')
+    await dialog.getByRole('button', { name: 'Add domain' }).click()
+    await page.getByRole('heading', { level: 1, name: 'other.example' }).waitFor()
+    expect(await domain()).toMatchObject({ name: 'other.example', returnPath: 'bounces' })
+  })
+
   test('a domain in the dashboard broke no rule of the Content-Security-Policy', () => {
     expect(opened.complaints).toEqual([])
   })

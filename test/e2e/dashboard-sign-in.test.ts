@@ -4,7 +4,7 @@ import { describeInBrowser, startBrowser, type TestBrowser } from '../support/br
 import { accessibilityFaults, type DashboardPage, openDashboard, phone } from '../support/dashboard.ts'
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts'
 import { passkeyOrigin } from '../support/passkeys.ts'
-import { goodPassword, type Person, signUp } from '../support/people.ts'
+import { goodPassword, type Person, pageHeaders, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 describeInBrowser('other ways to sign in, in a browser', { timeout: 90_000 }, () => {
@@ -150,6 +150,41 @@ describeInBrowser('other ways to sign in, in a browser', { timeout: 90_000 }, ()
     await page.getByRole('menuitem', { name: 'Remove the link' }).click()
     await page.getByRole('button', { name: 'Remove the link' }).click()
     await page.getByText('Not linked yet.').waitFor()
+    await context.close()
+  })
+
+  test('a user changes their own name, and ends another session, also where that fails at first', async () => {
+    const own = await signUp(service)
+    const { page, context } = await openDashboard(chromium.browser, service, { person: own })
+    await page.goto(`/app/${service.accountId}/live/settings/security`)
+    const change = page.getByRole('button', { name: 'Change your name' })
+    expect(await change.isDisabled()).toBe(true)
+    await page.getByLabel('Your name').fill(' ')
+    await change.click()
+    await page.getByText('Must not be blank').waitFor()
+    await page.getByLabel('Your name').fill('Ada <b>King</b>')
+    await change.click()
+    await page.getByText('Your name was changed.').waitFor()
+    expect((await own.send('GET', '/v1/session')).body).toMatchObject({ user: { name: 'Ada <b>King</b>' } })
+
+    const { email, password } = own
+    await service.client.send('POST', '/v1/session', {
+      key: null,
+      headers: pageHeaders(service.url),
+      json: { email, password },
+    })
+    await page.goto(`/app/${service.accountId}/live/settings/sessions`)
+    const end = page.getByRole('button', { name: /^End the session of / })
+    await end.click()
+    const dialog = page.getByRole('dialog')
+    const refusal = { error: { code: 'internal_error', message: 'It broke.', requestId: 'req_1', details: [] } }
+    await page.route('**/v1/sessions/*', (route) => route.fulfill({ status: 500, json: refusal }))
+    await dialog.getByRole('button', { name: 'End it' }).click()
+    await dialog.getByRole('alert').getByText('It broke.').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.unroute('**/v1/sessions/*')
+    await dialog.getByRole('button', { name: 'End it' }).click()
+    await end.waitFor({ state: 'detached' })
     await context.close()
   })
 

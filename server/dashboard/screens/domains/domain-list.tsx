@@ -60,9 +60,9 @@ function AddDomain({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const create = useChange('POST /v1/domains')
   const { form, ...sending } = useApiForm({
-    initial: { name: '' },
-    send: async (body) => {
-      const { id } = await create.mutateAsync({ body })
+    initial: { name: '', returnPath: '' },
+    send: async ({ name, returnPath }) => {
+      const { id } = await create.mutateAsync({ body: { name, ...(returnPath !== '' && { returnPath }) } })
       onClose()
       await navigate({ to: path(`/domains/${id}`) })
     },
@@ -77,6 +77,13 @@ function AddDomain({ onClose }: { onClose: () => void }) {
         data-autofocus
         spellCheck={false}
         {...form.getInputProps('name')}
+      />
+      <TextInput
+        label="Return path"
+        description="The name below the domain that bounces go to. May be empty: send."
+        placeholder="send"
+        spellCheck={false}
+        {...form.getInputProps('returnPath')}
       />
     </FormDialog>
   )

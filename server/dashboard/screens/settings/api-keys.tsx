@@ -44,6 +44,23 @@ function LastUsed({ of: { id, lastUsedAt, lastUsedFrom } }: { of: ApiKey }) {
   )
 }
 
+const makers: Readonly<Record<ApiKey['createdBy']['type'], string>> = {
+  key: 'another key',
+  user: 'a user',
+  portal_session: 'a customer',
+  command_line: 'the command line',
+}
+
+/** When a key was made, and by what. The audit log has the name. */
+function Created({ of: { createdAt, createdBy } }: { of: ApiKey }) {
+  return (
+    <>
+      <Time at={createdAt} />
+      <span className="second-line">by {makers[createdBy.type]}</span>
+    </>
+  )
+}
+
 const columns: readonly Column<ApiKey>[] = [
   {
     header: 'Name',
@@ -66,7 +83,7 @@ const columns: readonly Column<ApiKey>[] = [
           Expires: <Time at={key.expiresAt} none="Never" />
         </span>
         <span className="second-line">
-          Created: <Time at={key.createdAt} />
+          Created: <Created of={key} />
         </span>
       </>
     ),
@@ -80,7 +97,7 @@ const columns: readonly Column<ApiKey>[] = [
     cell: (key) => <LastUsed of={key} />,
   },
   { header: 'Expires', width: '140px', isMinor: true, cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
-  { header: 'Created', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Created', width: '140px', isMinor: true, cell: (key) => <Created of={key} /> },
 ]
 
 /** Keys of this mode: make, revoke, delete. */

@@ -1,7 +1,12 @@
 import { type RowOf, useList } from '../../api/hooks.ts'
 import { ScopeProvider, useScope } from '../../api/scope.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { DayFilter } from '../../components/filter-inputs.tsx'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
+import { startOfDay } from '../../components/local-time.ts'
 import { Screen } from '../../components/screen.tsx'
 import { wordOf } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
@@ -20,7 +25,9 @@ function Target({ of: { id, name } }: { of: Entry['target'] }) {
   return (
     <>
       {name}
-      <span className="second-line mono">{id}</span>
+      <span className="second-line">
+        <Copyable label="Copy the ID" value={id} wraps />
+      </span>
     </>
   )
 }
@@ -69,15 +76,27 @@ export function AuditLog() {
 }
 
 function Entries() {
-  const list = useList('GET /v1/audit-log', {})
+  const filters = useFilters(['since', 'until'])
+  const { since, until } = filters.values
+  const list = useList('GET /v1/audit-log', {
+    query: given({ since: startOfDay(since), until: startOfDay(until, 1) }),
+  })
   return (
     <Screen title="Audit log" subtitle="Who changed what, when and from where. Of both modes, kept for 400 days.">
       <div className="wrapped">
-        <DataTable
+        <FilteredList
+          filters={filters}
+          inputs={
+            <>
+              <DayFilter filters={filters} name="since" label="From day" />
+              <DayFilter filters={filters} name="until" label="To day" />
+            </>
+          }
           label="Audit log"
           list={list}
           columns={columns}
           keyOf={({ id }) => id}
+          nothingFits={{ title: 'Nothing was changed on these days', hint: 'Choose other days.' }}
           empty={
             <Empty title="Nothing yet">
               Changes of keys, members, webhooks and domains are listed here, and who sent, imported, published or

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { useUserChange } from '../../api/hooks.ts'
@@ -44,9 +44,44 @@ export function Security() {
       <Section title="Password">
         <PasswordForm />
       </Section>
+      <Section title="Name">
+        <NameForm name={user.name} />
+      </Section>
       {asked === 'set up' && <SetUpTotp onClose={() => setAsked(null)} />}
       {asked === 'remove' && <RemoveTotp onClose={() => setAsked(null)} />}
     </Screen>
+  )
+}
+
+function NameForm({ name }: { name: string }) {
+  const change = useUserChange('PATCH /v1/user')
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { name },
+    send: async (values) => {
+      await change.mutateAsync({ body: values })
+      form.resetDirty(values)
+      await queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
+      notifications.show({ message: 'Your name was changed.' })
+    },
+  })
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={420}>
+        {error !== null && <ErrorNotice error={error} />}
+        <TextInput
+          label="Your name"
+          description="As the other members see it, also in the audit log from now on."
+          autoComplete="name"
+          required
+          {...form.getInputProps('name')}
+        />
+        <Group>
+          <Button type="submit" variant="default" loading={isRunning} disabled={!form.isDirty()}>
+            Change your name
+          </Button>
+        </Group>
+      </Stack>
+    </form>
   )
 }
 

@@ -15,7 +15,7 @@ export function Sessions() {
   const list = useList('GET /v1/sessions', {})
   const end = useChange('DELETE /v1/sessions/:id')
   const endOthers = useChange('DELETE /v1/sessions')
-  const [isAsked, setAsked] = useState(false)
+  const [asked, setAsked] = useState<ListedSession | 'others' | null>(null)
   const hasOthers = (list.rows ?? []).some(({ isCurrent }) => !isCurrent)
   const columns: Column<ListedSession>[] = [
     {
@@ -49,14 +49,13 @@ export function Sessions() {
     { header: 'Signed in', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn(
       '80px',
-      ({ id, isCurrent, userAgent }) =>
-        !isCurrent && (
+      (session) =>
+        !session.isCurrent && (
           <Button
             size="compact-xs"
             variant="default"
-            aria-label={`End the session of ${browserOf(userAgent)}`}
-            loading={end.isPending && end.variables.params.id === id}
-            onClick={() => end.mutate({ params: { id } })}
+            aria-label={`End the session of ${browserOf(session.userAgent)}`}
+            onClick={() => setAsked(session)}
           >
             End
           </Button>
@@ -69,7 +68,7 @@ export function Sessions() {
       subtitle="Where you are signed in. End those that you do not know, then change your password."
       action={
         hasOthers && (
-          <Button variant="default" onClick={() => setAsked(true)}>
+          <Button variant="default" onClick={() => setAsked('others')}>
             End all others
           </Button>
         )
@@ -78,26 +77,38 @@ export function Sessions() {
       <div className="wrapped">
         <DataTable label="Sessions" list={list} columns={columns} keyOf={({ id }) => id} empty={null} />
       </div>
-      {isAsked && (
+      {asked === 'others' && (
         <Confirm
           title="End all other sessions?"
           action="End them"
           isRunning={endOthers.isPending}
           error={endOthers.error}
-          onClose={() => setAsked(false)}
+          onClose={() => setAsked(null)}
           onConfirm={() =>
             endOthers.mutate(
               {},
               {
                 onSuccess: () => {
                   notifications.show({ message: 'All other sessions have ended.' })
-                  setAsked(false)
+                  setAsked(null)
                 },
               },
             )
           }
         >
           You stay signed in here. Everywhere else you have to sign in again.
+        </Confirm>
+      )}
+      {asked !== null && asked !== 'others' && (
+        <Confirm
+          title="End the session?"
+          action="End it"
+          isRunning={end.isPending}
+          error={end.error}
+          onClose={() => setAsked(null)}
+          onConfirm={() => end.mutate({ params: { id: asked.id } }, { onSuccess: () => setAsked(null) })}
+        >
+          {browserOf(asked.userAgent)} at <span className="mono">{asked.ipAddress}</span> has to sign in again.
         </Confirm>
       )}
     </Screen>

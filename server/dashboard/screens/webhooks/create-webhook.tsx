@@ -6,7 +6,7 @@ import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { NewSecret } from './new-secret.tsx'
-import { WebhookFields, type WebhookValues } from './webhook-fields.tsx'
+import { faultsOf, metadataOf, WebhookFields, type WebhookValues } from './webhook-fields.tsx'
 
 /** Asks for URL and events, then shows the secret once. */
 export function CreateWebhook({ onClose }: { onClose: () => void }) {
@@ -15,10 +15,16 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
   const create = useChange('POST /v1/webhooks')
   const [created, setCreated] = useState<Result<'POST /v1/webhooks'> | null>(null)
   const { form, ...sending } = useApiForm<WebhookValues>({
-    initial: { url: '', events: [], description: '' },
-    check: ({ events }) => (events.length === 0 ? { events: 'Choose at least one event' } : {}),
-    send: async ({ url, events, description }) => {
-      const body = { url, events, ...(description !== '' && { description }) }
+    initial: { url: '', events: [], description: '', metadata: [] },
+    check: faultsOf,
+    send: async (values) => {
+      const { url, events, description, metadata } = values
+      const body = {
+        url,
+        events,
+        ...(description !== '' && { description }),
+        ...(metadata.length > 0 && { metadata: metadataOf(values) }),
+      }
       setCreated(await create.mutateAsync({ body }))
     },
   })

@@ -50,7 +50,8 @@ function OneWebhook({ id }: { id: string }) {
 function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: RecoveryList }) {
   const { portal } = useScope()
   const { health, disabledReason } = webhook
-  const { customer = '' } = webhook.metadata
+  const { customer = '', ...others } = webhook.metadata
+  const metadata = Object.entries(others)
   const { attempts = 0, successRate = null, meanDurationMs = null, maxDurationMs = null } = health?.lastHour ?? {}
   return (
     <>
@@ -80,6 +81,9 @@ function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: Recove
               </>
             ),
           ],
+          ...(health === undefined || health.limit === null
+            ? []
+            : ([['In flight', `${health.inFlight} of at most ${health.limit}`]] as const)),
           [
             'Events',
             <span key="events" className="mono">
@@ -105,6 +109,18 @@ function Details({ webhook, recoveries }: { webhook: Webhook; recoveries: Recove
                   <ScreenLink key="customer" to="/settings/portal-sessions" search={{ customer }}>
                     <bdi>{customer}</bdi>
                   </ScreenLink>,
+                ],
+              ] as const)),
+          ...(portal !== null || metadata.length === 0
+            ? []
+            : ([
+                [
+                  'Metadata',
+                  metadata.map(([name, value]) => (
+                    <div key={name}>
+                      <bdi>{name}</bdi>: <bdi>{value}</bdi>
+                    </div>
+                  )),
                 ],
               ] as const)),
           ...(webhook.description === null ? [] : ([['Description', webhook.description]] as const)),
