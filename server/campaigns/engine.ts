@@ -103,7 +103,10 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     return (await withLocked(db, row, (trx, locked) => take(trx, locked, batch))) ?? 'waits'
   }
 
-  /** Returns how many emails of a campaign may be made now: a whole batch, or none, unless it has a throttle. */
+  /**
+   * Returns how many emails of a campaign may be made now. One that has emails in the queue and no throttle waits for room
+   * for a whole batch, or for all who are left.
+   */
   async function roomFor(row: CampaignRow, { own, variants }: CampaignContents): Promise<Room> {
     const sizes = [own, ...variants].map(
       ({ html, text }) => Buffer.byteLength(html ?? '') + Buffer.byteLength(text ?? ''),
@@ -113,9 +116,10 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     const free = inQueue - (await countQueued(db, row.account_id))
     const whole = Math.min(atOnce(means, batchSize), Math.max(1, Math.floor(batchBytes / bytes)), inQueue)
     if (row.throttle === null) {
+      const wanted = Math.min(whole, waitingOf(row))
       // A turn looks at all that is queued, so one for a few emails costs as much as one for many.
-      const count = Math.min(whole, waitingOf(row))
-      return free < count ? { count: 0, isFullThen: true } : { count, isFullThen: free - count < whole }
+      const count = row.queued_count > 0 && free < wanted ? 0 : Math.max(0, Math.min(wanted, free))
+      return { count, isFullThen: free - count < whole }
     }
     const throttled = Math.ceil(row.throttle * throttledShare) - row.queued_count
     const { count } = takeSlots(throttleOf(row), await databaseMs(db), Math.min(whole, free, throttled))

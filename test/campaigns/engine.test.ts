@@ -101,6 +101,15 @@ describe('from start to completion', () => {
     expect(await turns()).toEqual({ handed_over: 150, queued: 300 })
   })
 
+  test('a campaign with nothing in the queue takes the room that another one leaves', async () => {
+    await start(await world.addAudience(250))
+    const take = createEngine({ ...world.means, maxQueued: 300 })
+    while ((await world.turn(take)) > 0);
+    await start(await world.addAudience(100))
+    while ((await world.turn(take)) > 0);
+    expect(await world.statuses()).toEqual({ queued: 300, waiting: 50 })
+  })
+
   test('a turn that leaves no room for another batch is the last for a while', async () => {
     await start(await world.addAudience(500))
     const take = createEngine({ ...world.means, maxQueued: 399 })
