@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Db } from '../database/connection.ts'
+import { hasCode } from '../lib/error-codes.ts'
 import { type SecretBox, secretBox } from '../secrets/secret-box.ts'
 import { OperatorError } from '../shared/errors.ts'
 import type { Config } from './config.ts'
@@ -33,7 +34,7 @@ async function keyOfDataDir(dataDir: string): Promise<Buffer> {
   try {
     await link(temporaryPath, path)
   } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error
+    if (!hasCode(error, 'EEXIST')) throw error
   } finally {
     await unlink(temporaryPath)
   }
@@ -45,7 +46,7 @@ async function readKey(path: string): Promise<Buffer | null> {
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null
+    if (hasCode(error, 'ENOENT')) return null
     throw error
   }
   const key = Buffer.from(text.trim(), 'base64')
@@ -79,8 +80,4 @@ export async function openSecretBox(db: Db, key: Buffer): Promise<SecretBox> {
     )
   }
   return box
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

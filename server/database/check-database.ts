@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { messageOf } from '../lib/error-codes.ts'
+import { codeOf, messageOf } from '../lib/error-codes.ts'
 import { OperatorError } from '../shared/errors.ts'
 import type { Db } from './connection.ts'
 
@@ -83,10 +83,6 @@ function adviceOnMessage(reason: string, place: string): string | null {
     return `the database at ${place} does not answer; check that PostgreSQL runs there, and the host and port in DATABASE_URL`
   }
   return null
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
 /** Returns the host and port of a database, without user and password. */

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { hasCode } from '../lib/error-codes.ts'
+import { codeOf, hasCode } from '../lib/error-codes.ts'
 import { type IpAddress, reverseNameOf } from '../lib/ip-address.ts'
 
 /** The result of a DNS query: the records, none, a time-out, or an error of the name servers. */
@@ -58,7 +58,7 @@ export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOpti
     } catch (error) {
       if (hasCode(error, 'ENOTFOUND', 'ENODATA')) return { kind: 'none' }
       if (hasCode(error, 'ETIMEOUT', 'ECANCELLED')) return { kind: 'timeout' }
-      return { kind: 'failure', code: codeOf(error) }
+      return { kind: 'failure', code: dnsErrorOf(error) }
     }
   }
 
@@ -77,7 +77,6 @@ export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOpti
 }
 
 /** Returns the usual name of a DNS error: `SERVFAIL` for `ESERVFAIL`. */
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  return code.replace(/^E(?=SERVFAIL|REFUSED|FORMERR|NOTIMP)/, '')
+function dnsErrorOf(error: unknown): string {
+  return (codeOf(error) || 'unknown').replace(/^E(?=SERVFAIL|REFUSED|FORMERR|NOTIMP)/, '')
 }

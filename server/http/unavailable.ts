@@ -1,3 +1,5 @@
+import { codeOf } from '../lib/error-codes.ts'
+
 /** The database refuses or closes the connection: class 08, and these. */
 const connectionStates: readonly string[] = ['57P01', '57P02', '57P03', '25006']
 /** The transaction was rolled back and may succeed when it is tried again. */
@@ -25,7 +27,7 @@ const messages =
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   return (
     systemErrors.includes(code) ||
     connectionStates.includes(code) ||

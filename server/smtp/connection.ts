@@ -1,5 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
+import { codeOf } from '../lib/error-codes.ts'
 import type { StartTimer } from '../lib/timer.ts'
 import { InvalidReplyError, type Reply, ReplyReader } from './reply.ts'
 
@@ -281,7 +282,7 @@ const tlsFaults = new Map([
 const tlsCode = /^(ERR_TLS|ERR_SSL|CERT_|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH)/
 
 function errorOfSocket(error: Error): SmtpConnectionError {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   if (tlsCode.test(code)) {
     const why = tlsFaults.get(code) ?? `the handshake failed (${code})`
     return new SmtpConnectionError('tls', `No secure connection to the mail server: ${why}.`, { cause: error })

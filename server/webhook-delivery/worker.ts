@@ -4,6 +4,7 @@ import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createEventLoopLoad } from '../lib/event-loop-load.ts'
 import { startLoop } from '../lib/polling-loop.ts'
+import { timeout } from '../lib/timer.ts'
 import type { Tracer } from '../observability/tracing/tracer.ts'
 import type { Queue } from '../queue/queue.ts'
 import { attempt, faultOfOurs } from './attempt/attempt.ts'
@@ -345,11 +346,4 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       return stopped
     },
   }
-}
-
-/** Resolves after `ms`. The timer does not keep the process alive; the work that is waited for does. */
-function timeout(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, Math.max(0, ms)).unref()
-  })
 }

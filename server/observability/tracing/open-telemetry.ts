@@ -12,6 +12,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
+import { timeout } from '../../lib/timer.ts'
 import { tellOfFailures } from './exporter.ts'
 import type { TracingConfig } from './settings.ts'
 import { formatTraceparent, parseTraceparent } from './traceparent.ts'
@@ -114,11 +115,4 @@ function samplerOf({ sampler, samplerRatio }: Pick<TracingConfig, 'sampler' | 's
     case 'parentbased_traceidratio':
       return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplerRatio) })
   }
-}
-
-/** Resolves after `ms` milliseconds. The timer does not keep the process alive. */
-function timeout(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref()
-  })
 }

@@ -1,4 +1,5 @@
 import { errors } from 'undici'
+import { codeOf } from '../../lib/error-codes.ts'
 import { AddressNotAllowedError, NameNotResolvedError } from './address-guard.ts'
 import { lengthFaultOf, maxInterimAnswers } from './response-start.ts'
 
@@ -163,10 +164,6 @@ function nameFault({ isMissing }: NameNotResolvedError): string {
 function rootOf(thrown: unknown): unknown {
   const error = thrown instanceof Error && thrown.cause instanceof AggregateError ? thrown.cause : thrown
   return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
 /** The failure of an exchange whose endpoint sends too many interim responses (1xx) before the final one. */
