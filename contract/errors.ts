@@ -37,7 +37,10 @@ export const errorTable = {
     meaning: 'The `Idempotency-Key` was used with another request, or its first request is still running.',
   },
   payload_too_large: { status: 413, meaning: 'The body is larger than the limit.' },
-  unsupported_media_type: { status: 415, meaning: 'A body was sent that is not `application/json` in UTF-8.' },
+  unsupported_media_type: {
+    status: 415,
+    meaning: 'A body was sent of a type that the operation does not take: most take `application/json` in UTF-8.',
+  },
   rule_violation: {
     status: 422,
     meaning:

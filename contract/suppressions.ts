@@ -131,7 +131,7 @@ export const suppressions = c.router({
     path: '/v1/suppressions/:address',
     summary: 'Take an address off the list',
     description:
-      'Has email be sent to it again. Where its owner unsubscribed and another reason is shown, the entry stays as `unsubscribe`: deleting that too has emails to an audience be sent again.',
+      'Email is sent to it again. If its owner also unsubscribed, the entry stays with the reason `unsubscribe`: delete it again to allow emails to audiences.',
     pathParams: addressParam,
     ...outcome(
       {

@@ -128,7 +128,7 @@ const webhookHealth = z
       })
       .meta({
         description:
-          'What came of its attempts in the last hour, and up to five minutes before. Statistics, told every 5 seconds, of up to 10,000 webhooks by each process: what one that was killed had not told is not counted.',
+          'The results of its attempts in the last hour, and up to five minutes before. Each process reports them every 5 seconds, of up to 10,000 webhooks. Those since the last report of a process that was killed are lost.',
       }),
   })
   .meta({

@@ -58,7 +58,7 @@ function hintOf({ use, sunsetAt }: Deprecation): string {
   return `Deprecated: use \`${use}\`. Works until ${sunsetAt.slice(0, 10)} at least.`
 }
 
-/** What holds when a parameter is not given; zod does not write it for a schema that also converts. */
+/** Returns the default of a parameter. zod does not write it for a schema that also converts. */
 function defaultOf(schema: z.ZodType): { default?: unknown } {
   const { data } = schema.safeParse(undefined)
   return data === undefined ? {} : { default: data }

@@ -11,8 +11,8 @@ import { type CampaignContents, contentWith } from './variants.ts'
 export type Made = { email: CampaignEmail } | { failed: string } | { skipped: 'left' | 'unsubscribed' }
 
 /**
- * The messages of a turn, by subscriber. `people`: those who have one, or the reason why not, in the order of their turns.
- * It ends before the first of whom neither is known.
+ * The messages of a turn, by subscriber. `people` are in the order of the queue, and end before the first one whose
+ * message was not rendered yet.
  */
 export type Batch = { people: readonly WaitingRecipient[]; made: ReadonlyMap<string, Made> }
 
@@ -21,7 +21,7 @@ export type Batch = { people: readonly WaitingRecipient[]; made: ReadonlyMap<str
  * other, so that one whose content is slow to render must not hold up those of others. Milliseconds.
  */
 const renderingMs = 1_000
-/** Characters that a turn renders, but for the message that goes over it. Small content may make large messages. */
+/** Maximum characters rendered in a turn. The last message may exceed it: small content can make large messages. */
 const renderedLength = 8 * 2 ** 20
 /** People whose values are put together for one request to the renderer. */
 const asked = 100

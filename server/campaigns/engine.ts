@@ -44,9 +44,9 @@ const batchSize = 200
 /** Bytes of content in a batch and in the queue of an account, as it was written: limits both for large content. */
 const batchBytes = 8 * 2 ** 20
 const queuedBytes = 256 * 2 ** 20
-/** A throttled campaign may have so much of an hour in the queue, so that little leaves at once after a standstill. */
+/** Maximum share of the hourly throttle that may be queued, so that few emails leave at once after an outage. */
 const throttledShare = 1 / 360
-/** How soon a campaign is looked at again whose last recipients are said to wait, and were not found. */
+/** Milliseconds until the next look where the counts say that recipients wait, and none was found. */
 const queryMs = 1_000
 
 type Room = {
@@ -215,7 +215,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     return waitUntil(trx, await retract(trx, emails, row), { reason: 'send_window', until: opens })
   }
 
-  /** Takes what came back to the queue out of it, and counts what was in a conversation. */
+  /** Removes emails that came back to the queue, and counts those that were being sent. */
   async function tidy(claimed: CampaignRow): Promise<TurnResult> {
     const result = await withLocked(db, claimed, async (trx, row) => {
       const isStopped = row.status === 'paused' || row.status === 'canceled'

@@ -15,9 +15,9 @@ export async function settle(trx: Trx, campaign: CampaignRow): Promise<CampaignR
 }
 
 /**
- * Takes the emails of a locked campaign out of the queue that no attempt was begun for. Of a paused campaign their
- * recipients wait again; of a canceled one they are canceled. What is in a conversation goes on. Returns the campaign
- * with its new counts.
+ * Removes the emails of a locked campaign for which no attempt was begun from the queue. Their recipients wait again if
+ * the campaign is paused, and are canceled if it is canceled. Emails that are being sent go on. Returns the campaign with
+ * its new counts.
  */
 export async function retract(
   trx: Trx,
@@ -38,7 +38,7 @@ export async function retract(
   if (first === null) return campaign
   return updateCampaign(trx, { accountId, id }, { ...addCounts(campaign, { queued: -count }), ...placeBefore(first) })
 
-  /** With a local time, where to go on is not told by the subscriber alone: then from the beginning. */
+  /** With local times, the order is by time and subscriber: then it goes on from the beginning. */
   function placeBefore(subscriberId: string): Partial<CampaignRow> {
     if (campaign.local_time !== null) return { handled_to: '', handled_send_at: null }
     return subscriberId < campaign.handled_to ? { handled_to: subscriberId } : {}

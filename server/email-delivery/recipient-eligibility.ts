@@ -16,8 +16,8 @@ export type RecipientStanding = {
 }
 
 /**
- * Returns why a recipient must not be sent to: `suppressed` or `unsubscribed`; null: they may. This is the only place
- * with this rule.
+ * Returns why a recipient must not be sent to: `suppressed` or `unsubscribed`; null: they may. It is asked when an email
+ * is stored, and when it is sent.
  */
 export function withheldFor({
   domain,

@@ -252,7 +252,7 @@ export type Resent = RecipientKey & {
 /** How late an attempt may be and still count as on time, because the queue has delays of its own. Seconds. */
 const lateSeconds = 60
 
-/** A look that is later than this is late because none was possible: looks that are many are late by less. Seconds. */
+/** A look later than this means that the service was away: many looks at once are late by less. Seconds. */
 const awaySeconds = 15 * 60
 /** How long the time of a look is kept before another is noted, so that not every look writes. Seconds. */
 const notedSeconds = 5 * 60

@@ -152,12 +152,12 @@ export function createEventStreams({ db, intervalMs = 1_000, onError }: EventStr
         follower.isFull = !follower.sink.write({ id: row.id, json: jsons[index] })
         follower.position = row.position
       }
-      // Of what was there before the statement it has seen all.
+      // It has seen all events that were committed before the statement.
       if (rows.length < batchSize && !follower.isFull) follower.position = Math.max(follower.position, upTo)
     }
   }
 
-  /** Has the events of an account that wait in the outbox get their positions. Does not wait for it. */
+  /** Starts to give positions to the events of an account that wait in the outbox. Does not wait for it. */
   function givePositionsOf(accountId: string): void {
     const now = performance.now()
     // An event keeps its row in the outbox while it waits for its fan-out, and has its position by then.

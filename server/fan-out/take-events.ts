@@ -97,7 +97,7 @@ async function takeByKind(trx: Trx, behind: EventKind | null, limits: Limits): P
       ${plainArray(kinds.map((kind) => kind.account_id))}::text[], ${plainArray(kinds.map((kind) => kind.mode))}::text[],
       ${plainArray(kinds.map((kind) => kind.type))}::text[], ${plainArray(maximaOf(kinds, share, limits))}::int[]
     ) AS kind (account_id, mode, type, max) CROSS JOIN present CROSS JOIN LATERAL (
-      -- In these words only the index by kind has the order.
+      -- Written so that only the index by kind gives the order.
       SELECT event_id, account_id, mode, type FROM outbox_rows
       WHERE (account_id, mode, type, event_id) > (kind.account_id, kind.mode, kind.type, ${beforeAll})
         AND (account_id, mode, type) <= (kind.account_id, kind.mode, kind.type) AND leased_until <= present.now
@@ -185,7 +185,7 @@ async function take(trx: Trx, { name, page, order, limits }: PageOptions): Promi
       FROM kinds
     )
     SELECT looked.rest, o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent,
-      -- In one row is enough.
+      -- In the first row only.
       CASE WHEN o.event_id IS NOT DISTINCT FROM (SELECT min(event_id) FROM taken) THEN looked.by_kind END AS by_kind
     FROM looked LEFT JOIN taken o ON true
     -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.

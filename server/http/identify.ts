@@ -37,8 +37,8 @@ export type IdentifyOptions = {
  * a portal session. A request with an `Authorization` header is judged by that alone. Gates run in this order: this one,
  * the rate limit, `selectAccount`, `requirePermission`.
  *
- * A session is not used by a request that says that nobody sits before its page, nor by a stream of events that is still
- * open when this gate runs for its request again.
+ * A request of a page that is not attended, and a stream of events for which this gate runs again, do not extend the
+ * session.
  *
  * Throws as `authenticate` does for keys. For sessions, throws `authentication_error` when there is none or it has
  * ended, and `forbidden_origin` when the request comes from a page of others. Portal sessions are refused on every

@@ -75,6 +75,6 @@ export async function closing(res: ServerResponse, readWithinMs: number): Promis
 
 const tooMany = new DomainError(
   'unavailable',
-  'Answers with much content are written one at a time for each account, and a few for all: read one before you ask for the next, or try again.',
+  'Only a few large responses are sent at a time, one to each account: read it before you request the next, or try again later.',
   { retryAfterSeconds: 10 },
 )

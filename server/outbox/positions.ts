@@ -195,7 +195,7 @@ const progressOf = prepare<{ accountIds: readonly string[] }, Progress>({ name: 
   SELECT a.id AS "accountId",
     coalesce((SELECT last_position FROM event_counters WHERE account_id = a.id OFFSET 0), 0)::float8 AS position,
     EXISTS (
-      -- In these words only the index by account has the order, whatever the statistics say.
+      -- Written so that only the index by account gives the order, whatever the statistics say.
       SELECT FROM outbox_rows WHERE (account_id, event_id) > (a.id, '') AND account_id <= a.id AND NOT positioned
       ORDER BY account_id, event_id LIMIT 1
     ) AS waits

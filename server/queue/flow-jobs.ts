@@ -39,7 +39,7 @@ export type FlowHead = {
 /** A flow whose first job is due. */
 export type OverdueFlow = { flow: number; accountId: string; host: string; dueSince: Date }
 
-/** Flows that are looked at for those that are due the longest. */
+/** Maximum number of flows among which those that are due the longest are looked for. */
 const mostLookedAt = 10_000
 
 export type FlowJob = { deliveryId: string; flow: number; dueAt: Date | null }

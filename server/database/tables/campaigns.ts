@@ -155,6 +155,6 @@ export type CampaignVariantsTable = {
   template_id: Generated<string | null>
   /** The version that was copied. Null: it has no template, or the campaign was not sent yet. */
   template_version: Generated<number | null>
-  /** As those of the campaign. Null: those of the campaign. */
+  /** The variant's own, in the form of those of the campaign. Null: those of the campaign are used. */
   constants: ColumnType<Constants | null, string | null | undefined, string | null>
 }

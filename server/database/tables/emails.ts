@@ -104,7 +104,7 @@ export type EmailRecipientsTable = {
   clicked_links: number[] | null
   /** When the link to unsubscribe in this email was used for the first time. */
   unsubscribed_at: Date | null
-  /** Whether a person did, and no machine. Of emails that test a variant; null: not yet. */
+  /** True if a person opened it, not a scanner. Of emails that test a variant only. Null: nobody has yet. */
   opened_by_person: Generated<boolean | null>
   clicked_by_person: Generated<boolean | null>
 }

@@ -120,7 +120,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     const names = [...new Map(all.map((name) => [name.flow, name])).values()]
     behind.add(accountId)
     forget(keyOfKind(of))
-    // Where it is full, those it has are of more use than the latest: a round looks at each only once.
+    // When full, the entries that it has are kept: a round looks at each kind only once.
     if (left.size === maxLimits || leftFlows + names.length > maxLeftFlows) return
     left.set(keyOfKind(of), { kind: { accountId, mode, type }, names, room: 0 })
     leftFlows += names.length

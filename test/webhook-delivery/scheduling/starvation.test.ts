@@ -174,7 +174,7 @@ test('an account with 60 URLs of one host that hang and change has them delay no
   expect(Math.max(...waits)).toBeLessThanOrEqual(atOnceMs)
 })
 
-test('an account with 60 URLs of one host that hang and change has a new one that answers there wait for its first request until others are given up, at most', () => {
+test('a new URL waits one time-out at most behind 60 URLs of its host that hang and change', () => {
   const world = createWorld()
   hangAtOneHost(world)
   world.time.after(20_000, () => addCalm(world))
