@@ -186,10 +186,10 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
       SELECT ctid AS place, email_id FROM campaign_recipients
       WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'queued' AND email_id > ''
     ), over AS MATERIALIZED (
-      SELECT q.place, e.status, e.reason FROM queued q
+      SELECT q.place, e.status, e.withheld_for FROM queued q
       -- Without a row, the email was deleted when it had ended.
       LEFT JOIN LATERAL (
-        SELECT status, attempt_count, reason FROM email_recipients WHERE email_id = q.email_id AND position = 0 OFFSET 0
+        SELECT status, attempt_count, withheld_for FROM email_recipients WHERE email_id = q.email_id AND position = 0 OFFSET 0
       ) AS e ON true
       -- A recipient that is queued may have been sent to before: by a process that died.
       WHERE e.status IS NULL OR e.status NOT IN ('queued', 'sending')
@@ -197,11 +197,7 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
     ), changed AS (
       UPDATE campaign_recipients r SET
         status = CASE o.status WHEN 'suppressed' THEN 'skipped' WHEN 'canceled' THEN 'canceled' ELSE 'handed_over' END,
-        -- How server/email-delivery/send-refusal.ts begins its sentences.
-        reason = CASE WHEN o.status = 'suppressed' THEN CASE
-          WHEN o.reason LIKE 'The person unsubscribed%' OR o.reason LIKE 'The person had not confirmed%'
-            OR o.reason LIKE 'The person left the topic%' THEN 'unsubscribed'
-          WHEN o.reason LIKE 'The person left%' THEN 'left' ELSE 'suppressed' END END
+        reason = CASE WHEN o.status = 'suppressed' THEN coalesce(o.withheld_for, 'suppressed') END
       -- Recipients change under the lock of their campaign only, which this transaction has: the rows have not moved.
       FROM over o WHERE r.ctid = o.place
       RETURNING r.status, r.reason

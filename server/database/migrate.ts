@@ -54,6 +54,7 @@ import * as listedSegments from './migrations/0047-listed-segments.ts'
 import * as attemptUrls from './migrations/0048-attempt-urls.ts'
 import * as emailTags from './migrations/0049-email-tags.ts'
 import * as outboxByKind from './migrations/0050-outbox-by-kind.ts'
+import * as withheldFor from './migrations/0051-withheld-for.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -109,6 +110,7 @@ export const migrations: Migrations = {
   '0048-attempt-urls': attemptUrls,
   '0049-email-tags': emailTags,
   '0050-outbox-by-kind': outboxByKind,
+  '0051-withheld-for': withheldFor,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -4,7 +4,7 @@ import type { Unusable } from '../smtp/transport.ts'
 import { isWaiting } from './email-status.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import { isOutOfPatience } from './retry-schedule.ts'
-import { type EmailDomain, refusalOf, type SendRefusal } from './send-refusal.ts'
+import { type EmailDomain, refusalOf, type SendRefusal, type Withholding } from './send-refusal.ts'
 import type { DueEmail, DueRecipient, RecipientKey, Resent, WaitingRecipient } from './sending-queries.ts'
 import { play } from './simulator.ts'
 
@@ -20,6 +20,8 @@ export type Planned = {
   leave: () => void
 }
 
+type WithheldRecipient = DueRecipient & { withheld: Withholding }
+
 type Obstructed = { recipient: DueRecipient; obstacle: SendRefusal }
 
 /** The work to do for a claimed email. */
@@ -29,7 +31,7 @@ export type Plan = {
   /** Recipients at the simulator. */
   simulated: readonly DueRecipient[]
   /** Recipients that may no longer be sent to: they are suppressed or unsubscribed. */
-  withheld: readonly DueRecipient[]
+  withheld: readonly WithheldRecipient[]
   /** Recipients that are not sent to because their campaign was canceled. */
   canceled: readonly DueRecipient[]
   /** True: the campaign is paused, or rests before the first attempt, so that its recipients wait. */
@@ -76,7 +78,7 @@ export function planOf(email: DueEmail, { lane, personal, obstacle }: Manner, ro
   const canceled = email.campaignStatus === 'canceled' ? waitingNow : []
   const due = canceled.length > 0 ? [] : waitingNow
   const simulated = due.filter(({ domain }) => domain === simulatorDomain)
-  const withheld = due.filter((recipient) => recipient.withheld !== null)
+  const withheld = due.filter(isWithheld)
   const real = due.filter((recipient) => recipient.domain !== simulatorDomain && recipient.withheld === null)
   const ofDomain = obstructedOf(email.domain, real)
   const obstructed =
@@ -179,15 +181,15 @@ export function factsOfWaiting({ email, waiting }: Plan, at: Date): RecipientFac
 /** Returns the facts that need no mail server: simulated, withheld, canceled, lost and obstructed recipients. */
 export function factsAtOnce(plan: Plan, at: Date): RecipientFact[] {
   const { email, simulated, withheld, canceled, lost, obstructed } = plan
-  const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
+  const keyOf = ({ position }: Pick<DueRecipient, 'position'>) => ({ emailId: email.id, position, at })
   return [
     ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
-    ...withheld.map((recipient) => ({
+    ...withheld.map(({ withheld: { withheldFor, reason }, ...recipient }) =>
       // A recipient that may already have the message has failed: "suppressed" would say that nothing was sent.
-      kind: recipient.mayHaveIt ? ('failed' as const) : ('suppressed' as const),
-      reason: recipient.withheld ?? '',
-      ...keyOf(recipient),
-    })),
+      recipient.mayHaveIt
+        ? { kind: 'failed' as const, reason, ...keyOf(recipient) }
+        : { kind: 'suppressed' as const, withheldFor, reason, ...keyOf(recipient) },
+    ),
     ...canceled.map((recipient) => ({
       // As for a withheld recipient.
       kind: recipient.mayHaveIt ? ('failed' as const) : ('canceled' as const),
@@ -226,4 +228,8 @@ export function nextLook({ email, parkedAt, waiting: waitingFor }: Plan, parkedU
   const isWaitingOnly = parkedAt.length === 0 && waitingFor.length > 0
   if (parkedAt.length > 0 || (times.length < waiting.length && !isWaitingOnly)) times.push(parkedUntil)
   return new Date(Math.min(...times.map((time) => time.getTime())))
+}
+
+function isWithheld(recipient: DueRecipient): recipient is WithheldRecipient {
+  return recipient.withheld !== null
 }

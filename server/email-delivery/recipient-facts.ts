@@ -1,3 +1,5 @@
+import type { WithheldFor } from '../database/tables/emails.ts'
+
 /**
  * Something that happened to one recipient of an email. Facts come from SMTP conversations, notifications that come
  * back, browsers that open links and pixels, and the simulator.
@@ -27,8 +29,8 @@ type FactKind =
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
   /** This service gave up. */
   | { kind: 'failed'; reason: string }
-  /** Not sent to: the address is suppressed, or the person unsubscribed. */
-  | { kind: 'suppressed'; reason: string }
+  /** Not sent to: the address is suppressed, or the person left or unsubscribed. */
+  | { kind: 'suppressed'; withheldFor: WithheldFor; reason: string }
   /** Not sent to: the campaign was canceled. */
   | { kind: 'canceled'; reason: string }
   /** `isDoubtful`: any recipient of the email could have sent the report, so it does not suppress the address. */

@@ -1,5 +1,10 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
-import type { EmailRecipientsTable, RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
+import type {
+  EmailRecipientsTable,
+  RecipientStatus,
+  SuppressionsTable,
+  WithheldFor,
+} from '../database/tables/emails.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { isWaiting } from './email-status.ts'
 import type { RecipientFact } from './recipient-facts.ts'
@@ -12,6 +17,7 @@ export type RecipientState = {
   firstAttemptAt: Date | null
   nextAttemptAt: Date | null
   reason: string | null
+  withheldFor: WithheldFor | null
   delayedAt: Date | null
   acceptedAt: Date | null
   deliveredAt: Date | null
@@ -187,7 +193,7 @@ export function transition(
     case 'suppressed': {
       if (!isWaiting(state.status)) return null
       return {
-        state: { ...state, ...ended, status: 'suppressed', reason: fact.reason },
+        state: { ...state, ...ended, status: 'suppressed', reason: fact.reason, withheldFor: fact.withheldFor },
         timeline: [{ type: 'suppressed', detail: fact.reason, reply: null, host: null }],
         events: [{ type: 'email.failed', data: { ...about, failedAt: at, reason: fact.reason } }],
         suppress: null,

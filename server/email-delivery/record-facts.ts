@@ -209,7 +209,7 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
   const { rows } = await sql<Row>`
     SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.campaign_id, e.variant, e.tags, e.subject, e.status AS email_status,
       r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
-      r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at,
+      r.reason, r.withheld_for, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at,
       r.clicked_links, r.opened_by_person, r.clicked_by_person
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
@@ -247,6 +247,7 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
         firstAttemptAt: row.first_attempt_at,
         nextAttemptAt: row.next_attempt_at,
         reason: row.reason,
+        withheldFor: row.withheld_for,
         delayedAt: row.delayed_at,
         acceptedAt: row.accepted_at,
         deliveredAt: row.delivered_at,
@@ -274,7 +275,7 @@ async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Pr
   await sql`
     WITH recipient AS (
       UPDATE email_recipients r SET
-        status = i.status, next_attempt_at = i.next_attempt_at, reason = i.reason, delayed_at = i.delayed_at,
+        status = i.status, next_attempt_at = i.next_attempt_at, reason = i.reason, withheld_for = i.withheld_for, delayed_at = i.delayed_at,
         accepted_at = i.accepted_at, delivered_at = i.delivered_at, opened_at = i.opened_at,
         clicked_at = i.clicked_at, complained_at = i.complained_at
       FROM unnest(
@@ -283,14 +284,15 @@ async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Pr
         ${states.map(({ status }) => status)}::text[],
         ${states.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
         ${states.map(({ reason }) => reason)}::text[],
+        ${states.map(({ withheldFor }) => withheldFor)}::text[],
         ${states.map(({ delayedAt }) => delayedAt)}::timestamptz[],
         ${states.map(({ acceptedAt }) => acceptedAt)}::timestamptz[],
         ${states.map(({ deliveredAt }) => deliveredAt)}::timestamptz[],
         ${states.map(({ openedAt }) => openedAt)}::timestamptz[],
         ${states.map(({ clickedAt }) => clickedAt)}::timestamptz[],
         ${states.map(({ complainedAt }) => complainedAt)}::timestamptz[]
-      ) AS i (email_id, position, status, next_attempt_at, reason, delayed_at, accepted_at, delivered_at, opened_at,
-        clicked_at, complained_at)
+      ) AS i (email_id, position, status, next_attempt_at, reason, withheld_for, delayed_at, accepted_at, delivered_at,
+        opened_at, clicked_at, complained_at)
       -- Repeated so that the planner uses an index, however old its statistics are.
       WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
     )

@@ -1,4 +1,5 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
+import type { WithheldFor } from '../database/tables/emails.ts'
 import { type RecipientStanding, withheldFor } from './recipient-eligibility.ts'
 
 /** The sending domain of an email. */
@@ -16,19 +17,25 @@ export type EmailDomain = {
  */
 type SendingStanding = RecipientStanding & { hasLeft: boolean; isPending: boolean }
 
-/** Returns why a recipient may no longer be sent to, as a sentence for people; null: they may. */
-export function withheldReason(standing: SendingStanding, mayHaveIt: boolean): string | null {
-  switch (withheldFor(standing)) {
+/** Why a recipient may no longer be sent to: as a code, and as a sentence for people. */
+export type Withholding = { withheldFor: WithheldFor; reason: string }
+
+/** Returns why a recipient may no longer be sent to; null: they may. */
+export function withholdingOf(standing: SendingStanding, mayHaveIt: boolean): Withholding | null {
+  const { hasLeft, domain } = standing
+  const why = withheldFor(standing) ?? (hasLeft && domain !== simulatorDomain ? 'left' : null)
+  return why && { withheldFor: why, reason: `${happened(why, standing)} ${beforeSent(mayHaveIt)}` }
+}
+
+function happened(why: WithheldFor, { suppressed, isPending, unsubscribed }: SendingStanding): string {
+  switch (why) {
     case 'suppressed':
-      return `The address came onto the suppression list (${standing.suppressed}) ${beforeSent(mayHaveIt)}`
+      return `The address came onto the suppression list (${suppressed})`
     case 'unsubscribed':
-      if (standing.isPending) return `The person had not confirmed ${beforeSent(mayHaveIt)}`
-      return standing.unsubscribed
-        ? `The person unsubscribed ${beforeSent(mayHaveIt)}`
-        : `The person left the topic of the email, or it was deleted, ${beforeSent(mayHaveIt)}`
-    case null:
-      if (!standing.hasLeft || standing.domain === simulatorDomain) return null
-      return `The person left the audience ${beforeSent(mayHaveIt)}`
+      if (isPending) return 'The person had not confirmed'
+      return unsubscribed ? 'The person unsubscribed' : 'The person left the topic of the email, or it was deleted,'
+    case 'left':
+      return 'The person left the audience'
   }
 }
 

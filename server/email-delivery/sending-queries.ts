@@ -11,7 +11,7 @@ import type {
 import type { ContactsTable } from '../database/tables/people.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
-import { type EmailDomain, withheldReason } from './send-refusal.ts'
+import { type EmailDomain, type Withholding, withholdingOf } from './send-refusal.ts'
 
 /** The current state of a claimed email. */
 export type DueEmail = {
@@ -60,8 +60,8 @@ export type DueRecipient = {
   isAnswerLost: boolean
   /** True when a server may have the message, because the result of the last or an earlier attempt is unknown. */
   mayHaveIt: boolean
-  /** The reason why the recipient may no longer be sent to. It may be newer than the email. Null: there is none. */
-  withheld: string | null
+  /** Why the recipient may no longer be sent to. It may be newer than the email. Null: they may. */
+  withheld: Withholding | null
 }
 
 type EmailColumn = 'mode' | 'status' | 'tags' | 'updated_at' | 'completed_at'
@@ -222,7 +222,7 @@ function recipientOf(row: Row): DueRecipient {
   const { audience_id: audienceId, has_left: hasLeft, without_topic: withoutTopic, contact_status: ofContact } = row
   const isPending = ofContact === 'pending'
   const unsubscribed = isPending || ofContact === 'unsubscribed'
-  const withheld = withheldReason({ ...row, audienceId, hasLeft, withoutTopic, isPending, unsubscribed }, mayHaveIt)
+  const withheld = withholdingOf({ ...row, audienceId, hasLeft, withoutTopic, isPending, unsubscribed }, mayHaveIt)
   return {
     position,
     kind,

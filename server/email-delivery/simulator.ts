@@ -43,7 +43,9 @@ const stories: Readonly<Record<SimulatorName, readonly Scene[]>> = {
   opened: [taken, { kind: 'opened', ...person }],
   clicked: [taken, { kind: 'opened', ...person }, { kind: 'clicked', link: 'https://example.com/', ...person }],
   failed: [{ kind: 'failed', reason: 'The receiving server could not be reached for 72 hours.' }],
-  suppressed: [{ kind: 'suppressed', reason: 'The address is on the suppression list (simulated).' }],
+  suppressed: [
+    { kind: 'suppressed', withheldFor: 'suppressed', reason: 'The address is on the suppression list (simulated).' },
+  ],
 }
 
 /** Returns the facts that a simulator recipient produces, in order. An unknown name bounces: no such mailbox. */

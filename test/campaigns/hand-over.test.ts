@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { guardUsedTopic } from '../../server/campaigns/in-use.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
+import type { Withholding } from '../../server/email-delivery/send-refusal.ts'
 import { lockDue } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
@@ -18,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]())
 
 /** Looks at queued emails as a worker does before their first attempt. Returns why which are withheld, by address. */
-async function look(): Promise<Record<string, string | null>> {
+async function look(): Promise<Record<string, Withholding | null>> {
   const rows = await world.db.selectFrom('emails').select('id').where('status', '=', 'queued').execute()
   return inTransaction(world.db, async (trx) => {
     const emails = await lockDue(
@@ -52,7 +53,7 @@ test('who leaves, unsubscribes or is suppressed while their email is queued is n
   await world.suppressions.create(db, world.account, { address: `${suppressed}@example.org` })
 
   const looked = await look()
-  const reasonOf = (subscriberId: string) => looked[`${subscriberId}@example.org`]
+  const reasonOf = (subscriberId: string) => looked[`${subscriberId}@example.org`]?.reason ?? null
   expect(reasonOf(left)).toBe('The person left the audience before the email was sent.')
   expect(reasonOf(deleted)).toBe('The person left the audience before the email was sent.')
   expect(reasonOf(unsubscribed)).toBe('The person unsubscribed before the email was sent.')
@@ -64,8 +65,8 @@ test('who leaves, unsubscribes or is suppressed while their email is queued is n
   const emails = await db.selectFrom('email_recipients').select(['email_id', 'address']).execute()
   const at = world.time.clock.now()
   const facts = emails.flatMap(({ email_id: emailId, address }) => {
-    const reason = looked[address]
-    return reason ? [{ kind: 'suppressed' as const, emailId, position: 0, at, reason }] : []
+    const withheld = looked[address]
+    return withheld ? [{ kind: 'suppressed' as const, emailId, position: 0, at, ...withheld }] : []
   })
   await recordFacts(db, { outbox: world.outbox }, facts)
   await world.handOver()
@@ -100,7 +101,7 @@ test('who changes their address and unsubscribes while their email is queued is 
   await world.contacts.remove(db, live, key(removed))
 
   const looked = await look()
-  const reasonOf = (subscriberId: string) => looked[`${subscriberId}@example.org`]
+  const reasonOf = (subscriberId: string) => looked[`${subscriberId}@example.org`]?.reason ?? null
   expect(reasonOf(moved)).toBeNull()
   expect(reasonOf(contact)).toBe('The person unsubscribed before the email was sent.')
   expect(reasonOf(everything)).toBe('The person unsubscribed before the email was sent.')

@@ -63,6 +63,9 @@ test('who was removed and added again meanwhile, and has not confirmed, is not w
   )
   const withheld = due.flatMap(({ recipients }) => recipients.filter((recipient) => recipient.withheld !== null))
   expect(withheld).toMatchObject([
-    { address: 'queued@example.org', withheld: 'The person had not confirmed before the email was sent.' },
+    {
+      address: 'queued@example.org',
+      withheld: { withheldFor: 'unsubscribed', reason: 'The person had not confirmed before the email was sent.' },
+    },
   ])
 })

@@ -115,8 +115,8 @@ test('who leaves the topic while their email waits is counted as who left it bef
   )
   const at = time.clock.now()
   // As the worker writes down what it did not send.
-  const facts = due.map(({ id: emailId, recipients: [recipient] }) => {
-    return { kind: 'suppressed' as const, emailId, position: 0, at, reason: recipient?.withheld ?? '' }
+  const facts = due.flatMap(({ id: emailId, recipients: [recipient] }) => {
+    return recipient?.withheld ? [{ kind: 'suppressed' as const, emailId, position: 0, at, ...recipient.withheld }] : []
   })
   await recordFacts(db, { outbox }, facts)
   await time.advance(1_000)

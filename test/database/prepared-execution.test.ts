@@ -148,6 +148,7 @@ test('the query_timeout of a connection ends a prepared statement, and none that
   const other = new pg.Client({ connectionString: database.connectionString, pipeline: true, query_timeout: 60_000 })
   other.on('error', () => undefined)
   await other.connect()
+  const { rows } = await other.query('SELECT pg_backend_pid() AS pid')
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     expect(await execute(other, { name: 'one', text: 'SELECT 1 AS a', values: [] })).toMatchObject({ rows: [{ a: 1 }] })
@@ -157,8 +158,8 @@ test('the query_timeout of a connection ends a prepared statement, and none that
     await expect(late).rejects.toThrow('Query read timeout')
   } finally {
     vi.useRealTimers()
-    // It still sleeps.
-    await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)'`)
+    // It still sleeps, or is about to.
+    await client.query('SELECT pg_terminate_backend($1, 60000)', [rows[0]?.pid])
   }
 })
 

@@ -122,7 +122,12 @@ describe('what facts make of a recipient', () => {
     ],
     ['the same answer twice', [taken, taken, accepted], 'delivered', ['email.sent', 'email.delivered']],
     ['given up, then taken all the same', [{ kind: 'failed', reason: 'no way' }, deferred], 'failed', ['email.failed']],
-    ['suppressed', [{ kind: 'suppressed', reason: 'on the list' }], 'suppressed', ['email.failed']],
+    [
+      'suppressed',
+      [{ kind: 'suppressed', withheldFor: 'suppressed', reason: 'on the list' }],
+      'suppressed',
+      ['email.failed'],
+    ],
   ])('what facts make of a recipient: %s', (_name, facts, status, events) => {
     expect(story(...facts)).toMatchObject({ state: { status }, events })
   })
@@ -214,7 +219,7 @@ const anyFact: fc.Arbitrary<Told> = fc.constantFrom(
   expanded,
   { kind: 'delayed' as const, reason: 'late', reply: null, host: null },
   { kind: 'failed' as const, reason: 'no' },
-  { kind: 'suppressed' as const, reason: 'no' },
+  { kind: 'suppressed' as const, withheldFor: 'suppressed' as const, reason: 'no' },
   { kind: 'complained' as const, feedbackType: 'abuse' },
   { kind: 'opened' as const, ...visitor },
   { kind: 'clicked' as const, link: 'https://example.com/', ...visitor },

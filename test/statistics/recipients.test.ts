@@ -65,7 +65,7 @@ test('what happens to recipients is counted as the events tell it, with its rate
     { ...bounced('soft'), position: 1 },
     { ...bounced('hard'), position: 2 },
     { kind: 'deferred', reason: 'Later.', reply: null, host: null, unknown: false, position: 3 },
-    { kind: 'suppressed', reason: 'Unsubscribed.', position: 4 },
+    { kind: 'suppressed', withheldFor: 'unsubscribed', reason: 'Unsubscribed.', position: 4 },
   )
   expect(await totals()).toMatchObject({
     sent: 2,

@@ -26,6 +26,7 @@ export function begunRecipient(at: Date): RecipientState {
     firstAttemptAt: at,
     nextAttemptAt: null,
     reason: null,
+    withheldFor: null,
     delayedAt: null,
     acceptedAt: null,
     deliveredAt: null,

@@ -27,6 +27,12 @@ export type RecipientStatus =
   | 'suppressed'
   | 'canceled'
 
+/**
+ * `suppressed`: the address is on the suppression list. `unsubscribed`: the person does not get what the email is about,
+ * or has not confirmed. `left`: they are not in the audience of the campaign any more.
+ */
+export type WithheldFor = 'suppressed' | 'unsubscribed' | 'left'
+
 export type EmailsTable = {
   id: string
   account_id: string
@@ -93,6 +99,8 @@ export type EmailRecipientsTable = {
   next_attempt_at: Date | null
   /** Why it is deferred, bounced, failed or suppressed. */
   reason: string | null
+  /** Why it became `suppressed` after the email was stored. Null: it did not, or did in a version without this column. */
+  withheld_for: WithheldFor | null
   /** When `email.delivery_delayed` was emitted, which happens once; later as `first_attempt_at` is. */
   delayed_at: Date | null
   accepted_at: Date | null
