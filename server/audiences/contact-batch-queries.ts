@@ -18,7 +18,7 @@ const lockOne = prepare<{ accountId: string; audienceId: string }, HeldAudience>
 `
 
 /** Keeps an audience from being deleted before the commit. Returns undefined when there is none. */
-export async function holdAudience(trx: Trx, accountId: string, audienceId: string): Promise<HeldAudience | undefined> {
+export async function lockAudience(trx: Trx, accountId: string, audienceId: string): Promise<HeldAudience | undefined> {
   const [audience] = await lockOne(trx, { accountId, audienceId })
   return audience
 }

@@ -15,10 +15,10 @@ import type { ConfirmationMailer } from './confirmation.ts'
 import {
   type BatchPerson,
   findSubscribed,
-  holdAudience,
   insertContacts,
   insertPeople,
   type KnownPerson,
+  lockAudience,
   lockPeople,
   touchContacts,
   unsubscribeContacts,
@@ -69,7 +69,7 @@ export async function addContacts(
   { audienceId, rows, conflict, topicIds = [], emitsEvents = true }: ContactBatch,
 ): Promise<BatchResult[] | null> {
   const { accountId } = scope
-  const audience = await holdAudience(trx, accountId, audienceId)
+  const audience = await lockAudience(trx, accountId, audienceId)
   if (audience === undefined) return null
   const { double_opt_in: doubleOptIn } = audience
   if (doubleOptIn !== null && scope.mode === 'test' && rows.some(({ status }) => status === 'active')) {

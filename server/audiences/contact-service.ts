@@ -20,7 +20,7 @@ import { changedProperties, findProperties, propertiesShower, type ShowPropertie
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
 import { refusalOfAsking } from './confirmation.ts'
 import { addContacts, type BatchMeans, type BatchResult } from './contact-batch.ts'
-import { holdAudience } from './contact-batch-queries.ts'
+import { lockAudience } from './contact-batch-queries.ts'
 import { exportContacts } from './contact-export.ts'
 import {
   addContact,
@@ -194,7 +194,7 @@ export function createContactService(dependencies: BatchMeans): ContactService {
       return inTransaction(handle, async (trx) => {
         const { accountId } = scope
         // The audience first, as where contacts are added.
-        const audience = await holdAudience(trx, accountId, key.audienceId)
+        const audience = await lockAudience(trx, accountId, key.audienceId)
         const person = audience && (await lockPerson(trx, accountId, key.subscriberId))
         const before = person && (await lockContact(trx, accountId, key))
         if (before === undefined || audience === undefined || person === undefined) throw noContact(key)

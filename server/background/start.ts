@@ -5,7 +5,7 @@ import { createOutbox, type Outbox } from '../outbox/append.ts'
 import type { Lane } from '../shared/lanes.ts'
 import { webhookChannel } from '../webhook-delivery/webhook-changes.ts'
 import { startWakeUps, type WakeUpOptions } from './wake-ups.ts'
-import { startWorkers, type WorkersOptions } from './workers.ts'
+import { startBackgroundWorkers, type WorkersOptions } from './workers.ts'
 
 export type BackgroundOptions = WorkersOptions & {
   /** True: the workers run in this process. False: it only wakes those of other processes. */
@@ -43,7 +43,7 @@ const emailChannels: Readonly<Record<Lane, string>> = { single: 'postern_emails'
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
   await using starting = new AsyncDisposableStack()
   const { works, connectionString, clock, logger, tracer, webhookChanges, wakeMail } = options
-  const workers = works ? await startWorkers(options) : null
+  const workers = works ? await startBackgroundWorkers(options) : null
   if (workers !== null) starting.defer(() => workers.stop(0))
 
   const wakeUps = startWakeUps({

@@ -62,7 +62,7 @@ const flowsAtOnce = 1_000
 export const silenceLimitMs = 30_000
 
 /** Starts all background work. If a part fails to start, the parts started before are stopped. */
-export async function startWorkers(options: WorkersOptions): Promise<Workers> {
+export async function startBackgroundWorkers(options: WorkersOptions): Promise<Workers> {
   await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
   const delivery: DeliveryWorker = startDeliveryWorker({ ...options, wakeFanOut: () => fanOut.wake() })

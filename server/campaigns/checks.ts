@@ -4,8 +4,8 @@ import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError, type ErrorDetail } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
-import type { AccountTurns } from '../templates/account-turns.ts'
 import { detailsOf } from '../templates/mjml.ts'
+import type { RendererTurns } from '../templates/renderer-turns.ts'
 import { findWithoutTopic, holdTopics } from '../topics/choices.ts'
 import { pathOf } from './ab-test.ts'
 import { type CampaignContent, contentNow, variantsNow } from './content.ts'
@@ -19,7 +19,7 @@ import type { Variant } from './variants.ts'
 type CheckMeans = {
   clock: Clock
   emails: Pick<EmailService, 'judgeCampaign'>
-  rendererOf: AccountTurns
+  rendererOf: RendererTurns
 }
 
 /** Creates the checks of a campaign before it is stored, and before it is sent. */

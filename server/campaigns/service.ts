@@ -26,9 +26,9 @@ import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { reportOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
-import type { AccountTurns } from '../templates/account-turns.ts'
 import { markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
+import type { RendererTurns } from '../templates/renderer-turns.ts'
 import { readAbTest, type WrittenAbTest } from './ab-test.ts'
 import { createChecks } from './checks.ts'
 import { chooseWinner } from './choose-winner.ts'
@@ -126,7 +126,7 @@ export type CampaignService = {
 export type CampaignServiceOptions = {
   clock: Clock
   emails: Pick<EmailService, 'judgeCampaign' | 'sendOfAccount' | 'takeBack' | 'cancelQueued'>
-  rendererOf: AccountTurns
+  rendererOf: RendererTurns
   /** Returns true when the last check of a domain of the account found no DMARC record. */
   lacksDmarc: (handle: Handle, accountId: string, domainName: string) => Promise<boolean>
   unsubscribeUrl: (ref: UnsubscribeRef) => string

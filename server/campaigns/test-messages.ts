@@ -7,7 +7,7 @@ import { brokenRule, brokenRules, DomainError, invalidRequest } from '../shared/
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
-import type { AccountRenderer } from '../templates/account-turns.ts'
+import type { AccountRenderer } from '../templates/renderer-turns.ts'
 import { type Addressee, contentOf, emailTo, variablesOf } from './message.ts'
 import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 

@@ -4,7 +4,7 @@ import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import type { CampaignPageRef, MailTokens } from '../message/mail-tokens.ts'
 import { DomainError } from '../shared/errors.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
-import type { AccountTurns } from '../templates/account-turns.ts'
+import type { RendererTurns } from '../templates/renderer-turns.ts'
 import { contentOf, variablesOf } from './message.ts'
 import { createPageCache } from './page-cache.ts'
 import { findAccountName, findCampaignForPage, findWinnerForPage, isCampaignThere } from './queries.ts'
@@ -32,7 +32,7 @@ export type WebPages = {
 export type WebPagesOptions = {
   db: Db
   tokens: Pick<MailTokens, 'readMessagePage' | 'readCampaignPage'>
-  rendererOf: AccountTurns
+  rendererOf: RendererTurns
   archiveUrl: ArchiveUrl
 }
 

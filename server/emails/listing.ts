@@ -12,7 +12,7 @@ import { type IndexedFilters, isFew, selectOfRarest } from './filter-queries.ts'
 import { pairsOf } from './metadata.ts'
 import { hasAllTags } from './older-emails.ts'
 import { type EmailRow, selectEmails, selectRecipients } from './queries.ts'
-import { type IdRange, lookedThrough, selectFitting, selectNewest } from './search-queries.ts'
+import { emailsLookedThrough, type IdRange, searchEmails, selectNewest } from './search-queries.ts'
 import { readSearch, type Search } from './search-text.ts'
 import { toEmail } from './to-response.ts'
 
@@ -67,7 +67,7 @@ async function selectPage(
     selectEmails(handle, scope, { query, recipientKey: terms.recipientKey, before, among, limit })
   const range = rangeOf(query, before)
   if (terms.search !== undefined) {
-    const { ids, lookedTo } = await selectFitting(handle, scope, { search: terms.search, range })
+    const { ids, lookedTo } = await searchEmails(handle, scope, { search: terms.search, range })
     return { rows: await select(ids), lookedTo }
   }
 
@@ -86,7 +86,7 @@ async function selectPage(
   if (count === 0 && !hasOthers) return { rows: await select(), lookedTo: null }
   // Nearly always, the newest emails of one filter fit. Those of the other mode do not, nor those of the first hour
   // with `until`.
-  const looks = count === 1 && !hasOthers ? [2 * limit, lookedThrough] : [lookedThrough]
+  const looks = count === 1 && !hasOthers ? [2 * limit, emailsLookedThrough] : [emailsLookedThrough]
   let page: { rows: EmailRow[]; lookedTo: string | null } = { rows: [], lookedTo: null }
   for (const look of looks) {
     const { ids, lookedTo } =

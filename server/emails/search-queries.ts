@@ -19,7 +19,7 @@ export const maxKeys = 200
 /** Emails that are read of each, and looked at for a page. */
 export const candidates = 200
 /** Emails of the account that are looked through for a page, when a prefix has too many addresses or subjects. */
-export const lookedThrough = 2_000
+export const emailsLookedThrough = 2_000
 
 /** Exclusive bounds of ids. */
 export type IdRange = { above: string; below: string }
@@ -97,7 +97,7 @@ function fromKeys({ accountId, mode }: Scope, search: Search, { above, below }: 
 type Searching = { search: Search; range: IdRange }
 
 /** Returns emails that fit a search, newest first. Some may be of the other mode: the caller looks at that. */
-export async function selectFitting(handle: Handle, scope: Scope, { search, range }: Searching): Promise<Candidates> {
+export async function searchEmails(handle: Handle, scope: Scope, { search, range }: Searching): Promise<Candidates> {
   const { ids, id } = search
   if (ids !== null) return selectNewest(handle, scope, within(range, ids), candidates)
   return inTransaction(handle, async (trx) => {
@@ -133,7 +133,7 @@ async function lookThrough(
       : sql`EXISTS (SELECT FROM email_recipients WHERE email_id = e.id
           AND address_key >= ${addresses.from} AND address_key < ${addresses.below} OFFSET 0)`
   const { rows } = await sql<LookedAt>`
-    SELECT e.id, s.subject, ${isTo} AS is_to FROM (${newestOf({ accountId, mode }, range, lookedThrough)}) e
+    SELECT e.id, s.subject, ${isTo} AS is_to FROM (${newestOf({ accountId, mode }, range, emailsLookedThrough)}) e
     CROSS JOIN LATERAL (SELECT left(subject, 400) AS subject FROM emails WHERE id = e.id OFFSET 0) s
     ORDER BY e.id DESC
   `.execute(handle)
@@ -141,7 +141,7 @@ async function lookThrough(
     row.is_to || row.id === id || (subjects !== null && subjectKey(row.subject).startsWith(subjects.from))
   return {
     ids: rows.filter(fits).map((row) => row.id),
-    lookedTo: rows.length === lookedThrough ? (rows.at(-1)?.id ?? null) : null,
+    lookedTo: rows.length === emailsLookedThrough ? (rows.at(-1)?.id ?? null) : null,
   }
 }
 
@@ -160,7 +160,7 @@ export async function selectNewest(
   handle: Handle,
   scope: Scope,
   range: IdRange,
-  limit = lookedThrough,
+  limit = emailsLookedThrough,
 ): Promise<Candidates> {
   const { rows } = await newestOf(scope, range, limit).execute(handle)
   return { ids: rows.map(({ id }) => id), lookedTo: rows.length === limit ? (rows.at(-1)?.id ?? null) : null }

@@ -69,7 +69,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     const queued = new Map<string, { name: FlowName; count: number }>()
     let deliveries = 0
     let { looked, rest } = read
-    const turns = createTurns(looked)
+    const turns = createKindTurns(looked)
     let chunk: NewDelivery[] = []
     for (const [index, row] of waiting.entries()) {
       if (deliveries >= maxDeliveries || targets.isFull(row.account_id)) {
@@ -136,7 +136,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
  * Ends the turn of a kind once it has `maxOfKind` deliveries, in a batch that reads by kind: each event may have a
  * thousand.
  */
-function createTurns({ from }: Looked) {
+function createKindTurns({ from }: Looked) {
   const cut: string[] = []
   let kind = ''
   let deliveries = 0

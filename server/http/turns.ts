@@ -28,7 +28,7 @@ export type InTurns = <Input extends RouteInput, Answer>(
  *
  * Throws `unavailable` when a request has waited too long, or too many wait.
  */
-export function createTurns(options: TurnsOptions = {}): InTurns {
+export function createRequestTurns(options: TurnsOptions = {}): InTurns {
   const { atOnce = 2, ofAccount = 1, waiting = 1_000, patienceMs = 10_000, refusal = tooMany } = options
   const turns = createKeyedSemaphore({ permits: atOnce, holdersPerKey: ofAccount, waiting })
 
@@ -68,7 +68,7 @@ export function createRenderingTurns(
   handler: (input: Input) => Promise<Answer>,
   renders?: (input: Input) => boolean,
 ) => (input: Input) => Promise<Answer> {
-  const inTurns = createTurns({ atOnce, ofAccount: Math.ceil(atOnce / 2), refusal: tooManyRender })
+  const inTurns = createRequestTurns({ atOnce, ofAccount: Math.ceil(atOnce / 2), refusal: tooManyRender })
   return (handler, renders = () => true) => {
     const inTurn = inTurns(handler)
     return (input) =>

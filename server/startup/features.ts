@@ -9,7 +9,7 @@ import type { CampaignPageRef, MessagePageRef, UnsubscribeRef } from '../message
 import { selectProcesses } from '../processes/register.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { secretBox as createSecretBox, deriveKey } from '../secrets/secret-box.ts'
-import { createAccountTurns } from '../templates/account-turns.ts'
+import { createRendererTurns } from '../templates/renderer-turns.ts'
 import { relyingPartyOf } from '../users/passkeys/relying-party.ts'
 import { countOutbox, oldestUndeliveredAge } from '../webhook-delivery/metrics.ts'
 import { slowDestinations } from '../webhook-delivery/slow-destinations.ts'
@@ -31,7 +31,7 @@ export function createFeatures(context: Context, { attempts, background, outbox 
   const accounts = createAccountService({ clock })
   const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
   const renderer = createRenderer({ peopleAtOnce: 10 })
-  const rendererOf = createAccountTurns(renderer)
+  const rendererOf = createRendererTurns(renderer)
   const unsubscribeUrl = (ref: UnsubscribeRef) => `${serviceUrl()}/u/${context.tokens.unsubscribe(ref)}`
   const webUrl = (ref: MessagePageRef) => `${serviceUrl()}/w/${context.tokens.messagePage(ref)}`
   const archiveUrl = (ref: CampaignPageRef) => `${serviceUrl()}/a/${context.tokens.campaignPage(ref)}`

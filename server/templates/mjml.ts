@@ -1,6 +1,6 @@
 import type { MjmlFault } from '../rendering/mjml-source.ts'
 import { brokenRule, type ErrorDetail } from '../shared/errors.ts'
-import type { AccountRenderer } from './account-turns.ts'
+import type { AccountRenderer } from './renderer-turns.ts'
 
 /** HTML as it is written, or MJML and the HTML that it compiles to. `html` is null while the MJML has faults. */
 export type Markup = { html: string | null; mjml: string | null }

@@ -1,7 +1,7 @@
 import { type TemplatePart, type TemplatePreview, templateChecks } from '../../contract/templates.ts'
 import type { MessageCheck, TemplateContent, Variables } from '../rendering/renderer.ts'
-import type { AccountRenderer } from './account-turns.ts'
 import { sentenceOf } from './mjml.ts'
+import type { AccountRenderer } from './renderer-turns.ts'
 
 /** A content to look at. With MJML, `html` is what that was compiled to; null: it is compiled now. */
 export type PreviewedContent = TemplateContent & { mjml: string | null }

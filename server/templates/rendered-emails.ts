@@ -1,8 +1,8 @@
 import type { Handle } from '../database/connection.ts'
 import type { Rendered } from '../rendering/renderer.ts'
 import { brokenRules, DomainError } from '../shared/errors.ts'
-import type { AccountRenderer } from './account-turns.ts'
 import { selectPublished, type VersionRow } from './queries.ts'
+import type { AccountRenderer } from './renderer-turns.ts'
 import { readValues } from './variables.ts'
 
 /** An email that is made of a template. */

@@ -17,7 +17,6 @@ import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope } from '../shared/scope.ts'
-import type { AccountTurns } from './account-turns.ts'
 import { detailsOf, markupOf, noMarkup, sentenceOf } from './mjml.ts'
 import { previewOf } from './preview.ts'
 import {
@@ -36,6 +35,7 @@ import {
   type VersionRow,
 } from './queries.ts'
 import { renderUses, type TemplateUse } from './rendered-emails.ts'
+import type { RendererTurns } from './renderer-turns.ts'
 import { toSummary, toTemplate } from './to-response.ts'
 import { readDeclared, sampleValues } from './variables.ts'
 
@@ -59,7 +59,7 @@ export type TemplateService = {
   render(handle: Handle, accountId: string, uses: readonly TemplateUse[]): Promise<(Rendered | DomainError)[]>
 }
 
-export type TemplateServiceOptions = { clock: Clock; rendererOf: AccountTurns }
+export type TemplateServiceOptions = { clock: Clock; rendererOf: RendererTurns }
 
 export function createTemplateService({ clock, rendererOf }: TemplateServiceOptions): TemplateService {
   async function find(handle: Handle, accountId: string, id: string): Promise<TemplateRow> {

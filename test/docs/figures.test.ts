@@ -37,7 +37,7 @@ import {
   missesUntilFailed,
   patienceMs,
 } from '../../server/domains/verification-state.ts'
-import { candidates, lookedThrough, maxKeys as maxSearchedKeys } from '../../server/emails/search-queries.ts'
+import { candidates, emailsLookedThrough, maxKeys as maxSearchedKeys } from '../../server/emails/search-queries.ts'
 import { maxStreams, maxStreamsPerAccount } from '../../server/events/streams.ts'
 import { heartbeatMs } from '../../server/http/event-stream.ts'
 import { maxLinkLength, maxLinks } from '../../server/message/links.ts'
@@ -212,8 +212,8 @@ test('the page of limits has the limits of the code', () => {
     'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,
     'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,
     'streams of events': `${maxStreamsPerAccount} of an account and ${maxStreams} in all, in each process; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`; a reader that takes nothing for ${(2 * heartbeatMs) / 1000} seconds is cut off`,
-    '`search` of emails': `${written(emailLimits.searchCharacters)} characters, of which ${subjectKeyLength} of a subject are compared; a page looks at ${candidates} emails that fit, or, where more than ${maxSearchedKeys} different addresses or subjects begin so, at the newest ${written(lookedThrough)} of the account`,
-    'filters of emails': `a page looks at twice the emails that it shows, and if these are not enough or with several filters, at the newest ${written(lookedThrough)} of one filter or of the account`,
+    '`search` of emails': `${written(emailLimits.searchCharacters)} characters, of which ${subjectKeyLength} of a subject are compared; a page looks at ${candidates} emails that fit, or, where more than ${maxSearchedKeys} different addresses or subjects begin so, at the newest ${written(emailsLookedThrough)} of the account`,
+    'filters of emails': `a page looks at twice the emails that it shows, and if these are not enough or with several filters, at the newest ${written(emailsLookedThrough)} of one filter or of the account`,
     '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
     'conversation with a mail server': `${conversationTimeoutMs(0) / 60_000} minutes and a second for each ${1_000_000 / megabyteMs} kB, until it has the message; then ${finalTimeoutMs / 60_000} minutes for its answer`,
     'entries on a page': String(pageSize.max),

@@ -5,7 +5,7 @@ import { createEmailService } from '../../server/emails/service.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
-import { createAccountTurns } from '../../server/templates/account-turns.ts'
+import { createRendererTurns } from '../../server/templates/renderer-turns.ts'
 import { createTemplateService } from '../../server/templates/service.ts'
 import { findWithoutTopic } from '../../server/topics/choices.ts'
 import { startWithScript } from '../support/worlds/email-delivery.ts'
@@ -26,7 +26,7 @@ async function start() {
     findSuppressed: createSuppressionService({ clock }).find,
     findUnsubscribed: unsubscribedFrom,
     findWithoutTopic,
-    renderTemplates: createTemplateService({ clock, rendererOf: createAccountTurns(createRenderer()) }).render,
+    renderTemplates: createTemplateService({ clock, rendererOf: createRendererTurns(createRenderer()) }).render,
   })
   return { server, engine, emails }
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmailListQuery } from '../../contract/emails.ts'
 import { deleteOldEmails } from '../../server/email-delivery/retention.ts'
-import { candidates, lookedThrough, maxKeys } from '../../server/emails/search-queries.ts'
+import { candidates, emailsLookedThrough, maxKeys } from '../../server/emails/search-queries.ts'
 import { newId } from '../../server/shared/ids.ts'
 import type { Scope } from '../../server/shared/scope.ts'
 import { plannerStates, rowsRead } from '../support/rows-read.ts'
@@ -189,8 +189,8 @@ describe('among many emails', () => {
       ['of one recipient', `user-${number(7)}@example.org`, 200],
       ['of some recipients', 'user-00001', 5 * maxKeys],
       ['that fits nothing', 'nothing', 200],
-      ['of too many recipients', 'user', 4 * lookedThrough],
-      ['of too many subjects', 'order', 4 * lookedThrough],
+      ['of too many recipients', 'user', 4 * emailsLookedThrough],
+      ['of too many subjects', 'order', 4 * emailsLookedThrough],
       ['of an id', 'email_0', 5 * candidates],
     ])('a page %s reads few rows', async (_, search, bound) => {
       const read = await rowsRead(world.db, (handle) => world.emails.list(handle, scope(), { limit: 20, search }))
@@ -201,7 +201,7 @@ describe('among many emails', () => {
       'a page by %j reads few rows where nothing fits',
       async (query) => {
         const read = await rowsRead(world.db, (handle) => world.emails.list(handle, scope(), { limit: 20, ...query }))
-        expect(read).toBeLessThan(3 * lookedThrough)
+        expect(read).toBeLessThan(3 * emailsLookedThrough)
       },
     )
   })

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
 import { type Caller, setCaller } from '../../server/http/caller.ts'
 import type { RouteInput } from '../../server/http/route-handler.ts'
-import { createRenderingTurns, createTurns, type InTurns } from '../../server/http/turns.ts'
+import { createRenderingTurns, createRequestTurns, type InTurns } from '../../server/http/turns.ts'
 import { patienceMs } from '../support/patience.ts'
 
 /** A request of an account, whose work ends when it is told to. */
@@ -26,7 +26,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 const begun = (all: readonly { hasBegun: boolean }[]) => all.map(({ hasBegun }) => hasBegun)
 
 test('an account has one turn at a time, and a few are all there are', async () => {
-  const inTurns = createTurns({ atOnce: 2 })
+  const inTurns = createRequestTurns({ atOnce: 2 })
   const all = ['a', 'a', 'b', 'c'].map((account) => ask(inTurns, account))
   await turn()
   expect(begun(all)).toEqual([true, false, true, false])
@@ -39,7 +39,7 @@ test('an account has one turn at a time, and a few are all there are', async () 
 })
 
 test('a client that leaves while it waits gives up its turn', async () => {
-  const inTurns = createTurns({ atOnce: 1 })
+  const inTurns = createRequestTurns({ atOnce: 1 })
   const all = ['a', 'b', 'c'].map((account) => ask(inTurns, account))
   all[1]?.leave()
   all[0]?.end()
@@ -49,14 +49,14 @@ test('a client that leaves while it waits gives up its turn', async () => {
 })
 
 test('a request behind too many is refused at once', async () => {
-  const inTurns = createTurns({ atOnce: 1, waiting: 2 })
+  const inTurns = createRequestTurns({ atOnce: 1, waiting: 2 })
   const all = ['a', 'a', 'a', 'b'].map((account) => ask(inTurns, account))
   await turn()
   expect(all.map(({ code }) => code)).toEqual(['', '', 'unavailable', ''])
 })
 
 test('a request that waits too long is refused', async () => {
-  const inTurns = createTurns({ atOnce: 1, patienceMs: 1 })
+  const inTurns = createRequestTurns({ atOnce: 1, patienceMs: 1 })
   const all = ['a', 'a', 'b'].map((account) => ask(inTurns, account))
   await expect
     .poll(() => all.map(({ code }) => code), { timeout: patienceMs })

@@ -7,7 +7,7 @@ import { createMailTokens } from '../../server/message/mail-tokens.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { createAccountTurns } from '../../server/templates/account-turns.ts'
+import { createRendererTurns } from '../../server/templates/renderer-turns.ts'
 import { testing } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
     rendered++
     return renderer.render(...input)
   }
-  const rendererOf = createAccountTurns({ ...renderer, render: counting })
+  const rendererOf = createRendererTurns({ ...renderer, render: counting })
   pages = createWebPages({ ...world.means, tokens, rendererOf })
   const logger = createLogger({ level: 'silent' })
   const app = createHttpApp({ api: null, webPages: pages, registry: new Registry(), checks: {}, logger, trustProxy: 0 })

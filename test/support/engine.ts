@@ -4,7 +4,7 @@ import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { deleteUnconfirmed } from '../../server/audiences/unconfirmed.ts'
 import { startWakeUps } from '../../server/background/wake-ups.ts'
-import { startWorkers, type Workers } from '../../server/background/workers.ts'
+import { startBackgroundWorkers, type Workers } from '../../server/background/workers.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/deliveries/service.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
@@ -147,7 +147,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     onError: () => undefined,
   })
   const runWorkers = () =>
-    startWorkers({
+    startBackgroundWorkers({
       db,
       queue,
       exchange,

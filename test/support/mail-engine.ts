@@ -264,7 +264,9 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
         const seconds = await secondsUntilDue(db)
         const looks = JSON.stringify({ seconds, left })
         if (looks !== seen) [seen, since] = [looks, performance.now()]
-        if (performance.now() - since > patienceMs) throw new Error(`nothing moves any more: ${looks}`)
+        if (performance.now() - since > patienceMs) {
+          throw new Error(`nothing moves any more: ${looks}, ${JSON.stringify(await jobsOf(db))}`)
+        }
         if (seconds !== null && seconds > 0) await advance(Math.ceil(seconds))
         else await new Promise((resolve) => setTimeout(resolve, 10))
       }
@@ -318,6 +320,15 @@ async function secondsUntilDue(db: Db): Promise<number | null> {
     FROM pgboss.job WHERE name = 'emails' AND state < 'active'
   `.execute(db)
   return rows[0]?.seconds ?? null
+}
+
+/** The jobs of emails by state, for people. */
+async function jobsOf(db: Db): Promise<readonly unknown[]> {
+  const { rows } = await sql`
+    SELECT state, priority, retry_count, pgboss.job_now() - start_after AS late, pgboss.job_now() - heartbeat_on AS held
+    FROM pgboss.job WHERE name = 'emails'
+  `.execute(db)
+  return rows
 }
 
 async function seedDomain(

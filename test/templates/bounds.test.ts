@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { templateLimits } from '../../contract/template-variables.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { createAccountTurns } from '../../server/templates/account-turns.ts'
+import { createRendererTurns } from '../../server/templates/renderer-turns.ts'
 import { createTemplateService, type TemplateService } from '../../server/templates/service.ts'
 import { live } from '../support/scope.ts'
 import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
@@ -13,7 +13,7 @@ let world: World
 let templates: TemplateService
 beforeAll(async () => {
   world = await createWorld()
-  templates = createTemplateService({ clock: world.clock, rendererOf: createAccountTurns(renderer) })
+  templates = createTemplateService({ clock: world.clock, rendererOf: createRendererTurns(renderer) })
 })
 afterAll(async () => {
   await world.end()

@@ -7,11 +7,11 @@ import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../route-handler.ts'
-import { createRenderingTurns, createTurns } from '../turns.ts'
+import { createRenderingTurns, createRequestTurns } from '../turns.ts'
 import { readPart } from '../validation.ts'
 
 export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
-  const inTurns = createTurns()
+  const inTurns = createRequestTurns()
   const inTurnsOfRendering = createRenderingTurns(4)
   return initServer().router(contract.emails, {
     send: inTurnsOfRendering(

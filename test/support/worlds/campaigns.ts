@@ -14,7 +14,7 @@ import type { TemplateRenderer } from '../../../server/rendering/renderer.ts'
 import { createSegmentService } from '../../../server/segments/service.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { createContactPropertyService } from '../../../server/subscribers/property-service.ts'
-import { createAccountTurns } from '../../../server/templates/account-turns.ts'
+import { createRendererTurns } from '../../../server/templates/renderer-turns.ts'
 import { createEmailWorld } from './emails.ts'
 
 export type CampaignWorld = Awaited<ReturnType<typeof createCampaignWorld>>
@@ -32,7 +32,7 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     clock: time.clock,
     outbox,
     renderer,
-    rendererOf: createAccountTurns(renderer),
+    rendererOf: createRendererTurns(renderer),
     emails,
     lacksDmarc,
     unsubscribeUrl: (ref: Parameters<typeof tokens.unsubscribe>[0]) =>

@@ -18,7 +18,7 @@ import { newId } from '../../../server/shared/ids.ts'
 import { lanes } from '../../../server/shared/lanes.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../../server/suppressions/service.ts'
-import { createAccountTurns } from '../../../server/templates/account-turns.ts'
+import { createRendererTurns } from '../../../server/templates/renderer-turns.ts'
 import { createTemplateService } from '../../../server/templates/service.ts'
 import { findWithoutTopic } from '../../../server/topics/choices.ts'
 import { createTestTime } from '../clock.ts'
@@ -49,7 +49,7 @@ export async function createEmailWorld({
   })
   let wakes = 0
   const renderer = createRenderer()
-  const templates = createTemplateService({ clock, rendererOf: createAccountTurns(renderer) })
+  const templates = createTemplateService({ clock, rendererOf: createRendererTurns(renderer) })
   const outbox = createOutbox({ clock, wake: () => undefined })
   const suppressions = createSuppressionService({ clock })
   const domains = createDomainService({

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import { createRenderer } from '../../server/rendering/renderer.ts'
-import { createAccountTurns } from '../../server/templates/account-turns.ts'
+import { createRendererTurns } from '../../server/templates/renderer-turns.ts'
 
 const renderer = createRenderer({ peopleAtOnce: 10 })
 afterAll(() => renderer[Symbol.asyncDispose]())
@@ -10,7 +10,7 @@ const slow = { subject: 'Slow', preheader: null, html: null, text: '{% for i in 
 const quick = { subject: 'Quick', preheader: null, html: null, text: 'Hello' }
 
 test('an account that renders much delays others by a request, and not by all of its own', async () => {
-  const rendererOf = createAccountTurns(renderer)
+  const rendererOf = createRendererTurns(renderer)
   const ended: string[] = []
   const people = Array.from({ length: 10 }, () => ({}))
   const flood = Array.from({ length: 6 }, async (_, call) => {
@@ -33,14 +33,14 @@ test('an account that renders much delays others by a request, and not by all of
 test('a call that fails lets the next one of its account go on', async () => {
   const stopped = createRenderer()
   await stopped[Symbol.asyncDispose]()
-  const rendererOf = createAccountTurns(stopped)
+  const rendererOf = createRendererTurns(stopped)
   await expect(rendererOf('one').render(quick, [{}])).rejects.toThrow('The renderer was stopped.')
   await expect(rendererOf('one').faultOf(quick)).rejects.toThrow('The renderer was stopped.')
 })
 
 test('the turns of the renderer that requests share are created once', () => {
   const creators = globSync('server/**/*.ts').filter((file) =>
-    /import \{[^}]*\bcreateAccountTurns\b[^}]*\} from '[^']*\/account-turns\.ts'/.test(readFileSync(file, 'utf8')),
+    /import \{[^}]*\bcreateAccountTurns\b[^}]*\} from '[^']*\/renderer-turns\.ts'/.test(readFileSync(file, 'utf8')),
   )
   expect(creators).toEqual(['server/startup/features.ts'])
 })

@@ -11,7 +11,7 @@ const waiting = 1_000
 export type AccountRenderer = Pick<TemplateRenderer, 'render' | 'faultOf' | 'compileMjml' | 'check'>
 
 /** Returns the renderer as an account may use it. */
-export type AccountTurns = (accountId: string) => AccountRenderer
+export type RendererTurns = (accountId: string) => AccountRenderer
 
 /**
  * Returns the renderer as each account may use it: one call of an account at a time. The processes take requests in
@@ -20,7 +20,7 @@ export type AccountTurns = (accountId: string) => AccountRenderer
  *
  * Calls throw `unavailable` when they have waited too long, or too many wait.
  */
-export function createAccountTurns(renderer: AccountRenderer): AccountTurns {
+export function createRendererTurns(renderer: AccountRenderer): RendererTurns {
   const turns = createKeyedSemaphore({ permits: waiting, holdersPerKey: 1, waiting })
 
   async function inTurn<T>(accountId: string, work: () => Promise<T>): Promise<T> {
