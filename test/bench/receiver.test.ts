@@ -47,7 +47,7 @@ describe('an endpoint', () => {
     await expect(answered).rejects.toThrow('aborted')
   })
 
-  test('behaves otherwise while it is told to, and others do not', async () => {
+  test('an endpoint that is told to answers otherwise meanwhile, and others do not', async () => {
     await receiver.behave('/ok/0', 'status-500')
     expect(await post('/ok/0')).toBe(500)
     expect(await post('/ok/1')).toBe(200)

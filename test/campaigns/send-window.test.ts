@@ -49,7 +49,7 @@ test('a window is open when the clock says so, on every day on which clocks are 
   )
 })
 
-test('it stays as it is until the moment that is told, and is the other then', () => {
+test('a window stays open or closed until the moment that is told, and is the other then', () => {
   fc.assert(
     fc.property(windows, times, fc.double({ min: 0, max: 1, noNaN: true }), (window, at, part) => {
       const { isOpen, untilMs } = windowAt(window, at)

@@ -41,7 +41,7 @@ describeInBrowser('the figures of a campaign in the dashboard', { timeout: 120_0
     await expect.poll(read, { timeout: 60_000 }).toMatchObject(fields)
   }
 
-  test('those that were read before it completed are not shown as its last ones', async () => {
+  test('figures of a campaign that were read before it completed are not shown as its last ones', async () => {
     const { page, main } = await world.open()
     const id = await startTest()
     // Statistics that the page reads from here on arrive only after it has seen that the campaign is complete.

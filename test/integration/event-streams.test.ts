@@ -54,7 +54,7 @@ test('a stream has each event as the API shows it, and goes on after the last id
   expect(third.ids).toEqual(resumed.ids.slice(1))
 })
 
-test('its first line tells after which event it begins, so that a break before the first event loses none', async () => {
+test('the first line of a stream tells after which event it begins, so that a break before the first event loses none', async () => {
   await using stream = await open(withKey(), '?type=subscriber.added')
   await stream.until(0)
   stream.close()
@@ -114,7 +114,7 @@ test('HEAD has the headers, and no stream', async () => {
   expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([200, 'text/event-stream', ''])
 })
 
-test('it ends when its key is revoked or deleted', async () => {
+test('a stream ends when its key is revoked or deleted', async () => {
   for (const end of ['revoke', 'delete'] as const) {
     const body = { name: 'Short', permissions: ['events:read' as const] }
     const { id, key } = await service.client.succeed(contract.apiKeys.create, { body })
@@ -125,7 +125,7 @@ test('it ends when its key is revoked or deleted', async () => {
   }
 })
 
-test('it ends when its session ends, and when its user is no member any more', async () => {
+test('a stream ends when its session ends, and when its user is no member any more', async () => {
   const signedOut = await signUp(service)
   await using first = await open(signedOut.headers())
   await first.until(0)
@@ -141,7 +141,7 @@ test('it ends when its session ends, and when its user is no member any more', a
   expect(await second.end()).toBe(true)
 })
 
-test('it does not keep its session from ending when nobody uses it', async () => {
+test('a stream does not keep its session from ending when nobody uses it', async () => {
   const person = await signUp(service)
   await using stream = await open(person.headers())
   await stream.until(0)

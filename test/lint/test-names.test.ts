@@ -6,9 +6,9 @@ import { expect, test } from 'vitest'
  * what is said of the title of a `describe`.
  */
 
-/** Each says something of a subject that the name then lacks. A word that is as often a noun, such as `counts`, is none. */
-const verbs = new Set(
-  `is are was were has have had does do can cannot may must will would should that whose which and or but still
+/** Each stands for a subject, or says something of one, that the name then lacks. A word that is as often a noun, such as `counts`, is none. */
+const beginnings = new Set(
+  `it its those this that behaves is are was were has have had does do can cannot may must will would should whose which and or but still
   admits allows asks becomes begins belongs breaks broke brings cancels carries closes comes costs creates deletes
   delays disables does ends expires fails finds finishes follows forgets forgives gets gives goes handles holds judges
   keeps knows lasts leads leaves lets loses makes misses needs passes prints puts reaches reads refuses
@@ -34,7 +34,7 @@ function namesIn(source: string): { name: string; isInside: boolean }[] {
 
 function standsAlone(name: string, isInside: boolean): boolean {
   const [first = ''] = name.split(/[\s,;:]/)
-  return !verbs.has(first) && !(isInside && prepositions.has(first))
+  return !beginnings.has(first) && !(isInside && prepositions.has(first))
 }
 
 const names = globSync('test/**/*.test.ts').flatMap((file) =>
