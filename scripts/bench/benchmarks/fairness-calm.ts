@@ -8,6 +8,8 @@ import { calmKind, calmRate, hostileRates, type Lab, type Ongoing, type Stage } 
 
 /** Changes of URLs per second, of all webhooks together. */
 export const changesPerSecond = 20
+/** Requests per second to test a webhook. */
+export const testsPerSecond = 20
 const warmUpSeconds = 3
 /** Seconds of hostile load before the calm tenants are measured. */
 const leadSeconds = 5
@@ -18,6 +20,9 @@ export type CalmCase =
   | 'alone'
   | 'URLs that change'
   | 'one hanging URL'
+  | 'hanging webhooks'
+  | 'tests'
+  | 'all of these'
   | 'a quick flood'
   | 'a flood'
   | 'a flood, URLs that change'
@@ -34,24 +39,35 @@ type Others = {
   isApart?: true
 }
 
+type Begin = Others['begin']
+
 const nobody = { begin: () => [], flood: () => [] }
-const changing = {
-  begin: ({ hostileLoad, tenants: { changing: tenant } }: Lab, stage: Stage) => [
-    stage.begin(hostileLoad, { tenants: [tenant], perSecond: hostileRates.changing }),
-    stage.beginChanges(hostileLoad, { tenant, perSecond: changesPerSecond }),
-  ],
-}
+const beginChanging: Begin = ({ hostileLoad, tenants: { changing: tenant } }, stage) => [
+  stage.begin(hostileLoad, { tenants: [tenant], perSecond: hostileRates.changing }),
+  stage.beginChanges(hostileLoad, { tenant, perSecond: changesPerSecond }),
+]
+const changing = { begin: beginChanging }
+const beginOneUrl: Begin = ({ hostileLoad, tenants: { oneUrl } }, stage) => [
+  stage.begin(hostileLoad, { tenants: [oneUrl], perSecond: hostileRates.oneUrl }),
+]
+const beginHanging: Begin = ({ hostileLoad, tenants: { hanging } }, stage) => [
+  stage.begin(hostileLoad, { tenants: [hanging], perSecond: hostileRates.hanging }),
+]
+const beginTests: Begin = ({ hostileLoad, tenants: { testing: tenant } }, stage) => [
+  stage.beginTests(hostileLoad, { tenant, perSecond: testsPerSecond }),
+]
 const quickFlood = { flood: ({ tenants }: Lab) => tenants.quickFlood }
 const slowFlood = { flood: ({ tenants }: Lab) => tenants.slowFlood }
 
 const others: Readonly<Record<CalmCase, Others>> = {
   alone: nobody,
   'URLs that change': { ...nobody, ...changing },
-  'one hanging URL': {
+  'one hanging URL': { ...nobody, begin: beginOneUrl },
+  'hanging webhooks': { ...nobody, begin: beginHanging },
+  tests: { ...nobody, begin: beginTests },
+  'all of these': {
     ...nobody,
-    begin: ({ hostileLoad, tenants: { oneUrl } }, stage) => [
-      stage.begin(hostileLoad, { tenants: [oneUrl], perSecond: hostileRates.oneUrl }),
-    ],
+    begin: (...on) => [beginChanging, beginOneUrl, beginHanging, beginTests].flatMap((begin) => begin(...on)),
   },
   'a quick flood': { ...nobody, ...quickFlood },
   'a flood': { ...nobody, ...slowFlood },

@@ -39,6 +39,8 @@ export type Tenants = {
   oneUrl: Tenant
   /** Each of its webhooks leads to another host. */
   hanging: Tenant
+  /** Its webhook, which takes 5 s, is tested again and again. */
+  testing: Tenant
   quickFlood: readonly Tenant[]
   slowFlood: readonly Tenant[]
 }
@@ -60,6 +62,8 @@ export type Stage = {
   begin(load: Load, options: { tenants: readonly Tenant[]; perSecond: number }): Ongoing
   /** Changes the URLs of the webhooks of a tenant one after the other, to endpoints that hang. */
   beginChanges(load: Load, options: { tenant: Tenant; perSecond: number }): Ongoing
+  /** Sends test events to the webhooks of a tenant one after the other. Those that are refused count too. */
+  beginTests(load: Load, options: { tenant: Tenant; perSecond: number }): Ongoing
 }
 
 export type Lab = {
@@ -85,7 +89,7 @@ export type Lab = {
 }
 
 export type LabOptions = {
-  /** First parts of the paths of the two endpoints that catch up. */
+  /** First parts of the paths of the endpoints that catch up. */
   slowKind: string
   refusingKind: string
 }
@@ -125,6 +129,7 @@ export async function createLab(
     changing: await addOne(urls(changingCount, (index) => `/hang/${index}`)),
     oneUrl: await addOne(urls(oneUrlCount, () => '/hang/one')),
     hanging: await addOne(await hangingUrls(receiver)),
+    testing: await addOne(urls(1, () => '/after-5000/tests')),
     quickFlood: await addAll(each(urls(floodAccounts, (index) => `/ok/${index}`))),
     slowFlood: await addAll(each(urls(floodAccounts, (index) => `/after-100/${index}`))),
   }
@@ -150,7 +155,11 @@ export async function createLab(
         seconds: forSeconds,
         connections,
       })
-      const beginLoad = (load: Load, requests: LoadOptions['requests'], [perSecond, status]: [number, number]) => {
+      const beginLoad = (
+        load: Load,
+        requests: LoadOptions['requests'],
+        [perSecond, status]: [number, number | null],
+      ) => {
         const running = load.run(optionsOf(requests, perSecond, longSeconds), status)
         // `end` rejects with its failure.
         running.catch(() => undefined)
@@ -171,6 +180,7 @@ export async function createLab(
         begin: (load, options) => beginLoad(load, options.tenants.map(addSubscriber), [options.perSecond, 201]),
         beginChanges: (load, { tenant, perSecond }) =>
           beginLoad(load, changesOf(tenant, receiver.url), [perSecond, 200]),
+        beginTests: (load, { tenant, perSecond }) => beginLoad(load, testsOf(tenant), [perSecond, null]),
       })
       for (const ongoing of begun) await ongoing.end()
       return value
@@ -215,5 +225,13 @@ function changesOf({ key, webhookIds }: Tenant, origin: string): LoadOptions['re
     path: `/v1/webhooks/${id}`,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ url: `${origin}/hang/changed-{n}` }),
+  }))
+}
+
+function testsOf({ key, webhookIds }: Tenant): LoadOptions['requests'] {
+  return webhookIds.map((id) => ({
+    method: 'POST',
+    path: `/v1/webhooks/${id}/test`,
+    headers: { authorization: `Bearer ${key}` },
   }))
 }

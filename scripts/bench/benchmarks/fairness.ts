@@ -1,7 +1,7 @@
 import type { Benchmark, BenchmarkContext, Measurement, Outcome, Target } from '../benchmark.ts'
 import { costsOf, inTurn, type Round, valuesOf } from '../rounds.ts'
 import { median, ratio } from '../statistics.ts'
-import { type Calm, type CalmCase, changesPerSecond, measureCalm } from './fairness-calm.ts'
+import { type Calm, type CalmCase, changesPerSecond, measureCalm, testsPerSecond } from './fairness-calm.ts'
 import { createLab, floodCount, hangingCount, hostileRates } from './fairness-lab.ts'
 import {
   burst,
@@ -31,6 +31,9 @@ export const fairness: Benchmark = {
 const baselines = [
   ['URLs that change', 'alone'],
   ['one hanging URL', 'alone'],
+  ['hanging webhooks', 'alone'],
+  ['tests', 'alone'],
+  ['all of these', 'alone'],
   ['a flood', 'a quick flood'],
   ['a flood, URLs that change', 'a quick flood'],
   ['a flood, apart', 'a quick flood, apart'],
@@ -46,6 +49,9 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       alone: calmSide('alone'),
       'URLs that change': calmSide('URLs that change'),
       'one hanging URL': calmSide('one hanging URL'),
+      'hanging webhooks': calmSide('hanging webhooks'),
+      tests: calmSide('tests'),
+      'all of these': calmSide('all of these'),
       'a quick flood': calmSide('a quick flood'),
       'a flood': calmSide('a flood'),
       'a flood, URLs that change': calmSide('a flood, URLs that change'),
@@ -90,7 +96,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     costs: costsOf({ ...calm, ...back }),
     notes: [
       'p99 and rate are of the calm tenants: four, each with 5 events/s for an endpoint that answers in 5 ms. The rate is that of the one served worst. What has not come 5 s after the end has waited until then, and counts for no rate.',
-      `URLs that change: an account with 30 webhooks that hang, ${hostileRates.changing} events/s for each, and ${changesPerSecond} changes of a \`url\` a second. One hanging URL: an account with 200 webhooks of it, ${hostileRates.oneUrl} events/s for each.`,
+      `URLs that change: an account with 30 webhooks that hang, ${hostileRates.changing} events/s for each, and ${changesPerSecond} changes of a \`url\` a second. One hanging URL: an account with 200 webhooks of it, ${hostileRates.oneUrl} events/s for each. Hanging webhooks: an account with ${hangingCount} at as many hosts, ${hostileRates.hanging} events/s for each. Tests: ${testsPerSecond} requests a second of an account to test a webhook whose endpoint takes 5 s.`,
       `A flood: ${lab.floodCount.toLocaleString('en')} events at once${lab.floodCount === floodCount ? '' : ` (of ${floodCount.toLocaleString('en')})`} of 20 accounts, for an endpoint each that takes 100 ms; a quick one: for endpoints that answer at once. Apart: one process serves the API, and another one delivers, so that all events go through the outbox.`,
       `Failed and hung: for 3 s, beside ${hangingCount} webhooks at as many hosts that hang, ${hostileRates.hanging} events/s for each, or alone. It is served again with the first event, counted from the end of the 3 s, from which on ten in a row arrive within ${normalMs} ms.`,
       `Caught up: from ${burst} events at once until nothing has waited longer than ${normalMs} ms for its first attempt, to reach 1.5 × ${burst} ÷ (${maxInFlight} ÷ latency − events/s).`,
