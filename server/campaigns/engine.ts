@@ -41,9 +41,14 @@ import { type CampaignContents, contentsOf } from './variants.ts'
 
 /** Recipients that one transaction makes emails for. */
 const batchSize = 200
-/** Bytes of content in a batch and in the queue of an account, as it was written: limits both for large content. */
+/** Bytes of content in a batch and in the queue of a campaign, as it was written: limits both for large content. */
 const batchBytes = 8 * 2 ** 20
 const queuedBytes = 256 * 2 ** 20
+/**
+ * Maximum number of emails of a campaign in the queue for each place that is free there: dynamic thresholds (Choudhury
+ * and Hahne, 1998). One campaign fills eight ninths; the rest is there for the next one of the account.
+ */
+const perFreePlace = 8
 /** Maximum share of the hourly throttle that may be queued, so that few emails leave at once after an outage. */
 const throttledShare = 1 / 360
 /** Milliseconds until the next look where the counts say that recipients wait, and none was found. */
@@ -52,8 +57,8 @@ const queryMs = 1_000
 type Room = {
   /** Number of emails that may be made. */
   count: number
-  /** True if there is no room for another batch once they are made. */
-  isFullThen: boolean
+  /** Returns true if there is no room for another batch once so many are made. */
+  isFullAfter: (made: number) => boolean
 }
 
 /**
@@ -96,16 +101,17 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     if (looked === null || looked.row === null) return looked?.result ?? 'waits'
     const { row } = looked
     const contents = await contentsOf(db, row)
-    const { count, isFullThen } = await roomFor(row, contents)
+    const { count, isFullAfter } = await roomFor(row, contents)
     if (count === 0) return (await withLocked(db, row, (trx, locked) => rest(trx, locked, fullMs))) ?? 'waits'
     const waiting = await selectWaiting(db, row, count)
-    const batch = { ...(await makeBatch(means, { claimed, row, contents }, waiting)), seen: row, isFullThen }
+    const batch = { ...(await makeBatch(means, { claimed, row, contents }, waiting)), seen: row, isFullAfter }
     return (await withLocked(db, row, (trx, locked) => take(trx, locked, batch))) ?? 'waits'
   }
 
   /**
-   * Returns how many emails of a campaign may be made now. One that has emails in the queue and no throttle waits for room
-   * for a whole batch, or for all who are left.
+   * Returns how many emails of a campaign may be made now. Without a throttle, it waits until they are worth a turn,
+   * which looks at all that the campaign has in the queue: a whole batch, all who are left, or an eighth of what it has
+   * in the queue. So one with little there does not wait for room that others take piece by piece.
    */
   async function roomFor(row: CampaignRow, { own, variants }: CampaignContents): Promise<Room> {
     const sizes = [own, ...variants].map(
@@ -113,24 +119,26 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     )
     const bytes = Math.max(1, ...sizes)
     const inQueue = Math.min(maxQueued, Math.max(10, Math.floor(queuedBytes / bytes)))
-    const free = inQueue - (await countQueued(db, row.account_id))
+    const queued = row.queued_count
+    const places = maxQueued - (await countQueued(db, row.account_id))
+    const free = Math.min(Math.ceil((perFreePlace * places - queued) / (perFreePlace + 1)), inQueue - queued)
     const whole = Math.min(atOnce(means, batchSize), Math.max(1, Math.floor(batchBytes / bytes)), inQueue)
     if (row.throttle === null) {
       const wanted = Math.min(whole, waitingOf(row))
-      // A turn looks at all that is queued, so one for a few emails costs as much as one for many.
-      const count = row.queued_count > 0 && free < wanted ? 0 : Math.max(0, Math.min(wanted, free))
-      return { count, isFullThen: free - count < whole }
+      const worthwhile = Math.min(wanted, Math.ceil(queued / perFreePlace))
+      const count = free < worthwhile ? 0 : Math.max(0, Math.min(wanted, free))
+      return { count, isFullAfter: (made) => free - made < whole }
     }
-    const throttled = Math.ceil(row.throttle * throttledShare) - row.queued_count
+    const throttled = Math.ceil(row.throttle * throttledShare) - queued
     const { count } = takeSlots(throttleOf(row), await databaseMs(db), Math.min(whole, free, throttled))
-    return { count: Math.max(0, count), isFullThen: false }
+    return { count: Math.max(0, count), isFullAfter: () => false }
   }
 
   /** Writes a batch that was made outside of the transaction, if the campaign is as it was then. */
   async function take(
     trx: Trx,
     row: CampaignRow,
-    { seen, isFullThen, people, made }: Batch & Pick<Room, 'isFullThen'> & { seen: CampaignRow },
+    { seen, isFullAfter, people, made }: Batch & Pick<Room, 'isFullAfter'> & { seen: CampaignRow },
   ): Promise<TurnResult> {
     // A request has paused or changed it, or another worker has had its turn.
     if (row.status !== 'sending' || !isAtSamePlace(row, seen)) return rest(trx, row, soonMs)
@@ -189,7 +197,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     })
     const reason = reasonToPause(row, after, outcomes)
     if (reason !== null) return stopFor(trx, means, { row: after, move: 'stall', reason })
-    return rest(trx, after, isFullThen ? fullMs : soonMs)
+    return rest(trx, after, isFullAfter(letters.length) ? fullMs : soonMs)
   }
 
   /** Continues a locked campaign in which no recipient after `handled_to` waits, or none whose time has come. */

@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => world[Symbol.asyncDispose]())
 
-const people = 2_000
+const people = 1_600
 
 test(`an email that is sent singly is claimed apart from ${people} of a campaign that wait`, async () => {
   const id = await world.draft(await world.addAudience(people))
