@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -40,6 +41,8 @@ export type ImportWorker = {
 const turnMs = 10_000
 /** Milliseconds between two looks whether an event is taken, and the longest wait of a batch: well within a lease. */
 const eventWaits = { lookMs: 20, longestMs: 1_000 }
+/** Accounts whose last events are remembered from one turn to the next. */
+const remembered = 1_000
 /** Bytes of cells in a transaction, however few rows they are. */
 const batchBytes = 4 * 1_048_576
 
@@ -52,6 +55,8 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
   const { leaseMs = 20_000, batchRows = 1_000, onBatch } = options
   const lease = randomUUID()
   let isStopping = false
+  /** The last events of the last batch of an account and of the one before, of whatever import. Empty: there is none. */
+  const lastEvents = new LRUCache<string, readonly [ofLast: string, ofBefore: string]>({ max: remembered })
   /** The account that had the last turn. */
   let lastAccount = ''
   const leaseEnd = () => new Date(clock.now().getTime() + leaseMs)
@@ -85,8 +90,6 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
     const readRow = createRowReader({ columns, declared, contactStatus: row.contact_status, suppressesAs })
     const events = notingLast(outbox)
     const means = { db, clock, outbox: events, confirmations, lease, leaseMs }
-    /** The last events of the last batch and of the one before. */
-    let [ofLast, ofBefore] = ['', '']
     const startedAt = performance.now()
     const position = Number(row.position)
     const file = readRows(db, key, { part, begin: position })
@@ -101,6 +104,7 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
         const { batch, isEnd, fault } = filled
         const { rowsBefore, fileRowsBefore, rows } = batch
         if (rows.length > 0 || batch.to > batch.from) {
+          const [ofLast, ofBefore] = lastEvents.get(row.account_id) ?? ['', '']
           await untilTaken(ofBefore)
           // The next rows are read while PostgreSQL works.
           const count = { rowsBefore: rowsBefore + rows.length, fileRowsBefore: fileRowsBefore + rows.length }
@@ -109,7 +113,7 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
           const ended = await runBatch(means, { row, part }, batch)
           if (ended === 'no audience') return await end('the audience was deleted')
           if (ended !== 'done') return await end(ended.failed)
-          ;[ofBefore, ofLast] = [ofLast, events.last()]
+          lastEvents.set(row.account_id, [events.last(), ofLast])
           await deleteChunks(db, key, batch.to)
           onBatch?.(key)
         }

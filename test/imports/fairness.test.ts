@@ -5,6 +5,7 @@ import { createOutbox } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { live } from '../support/scope.ts'
 import { createImportWorld } from '../support/worlds/imports.ts'
+import { csvFile, zipOf } from '../support/zip.ts'
 
 test('an account with one import waits for one turn of an account with five', async () => {
   const world = await createImportWorld()
@@ -61,3 +62,38 @@ test('an import does not run ahead of the fan-out by more than the events of a b
   await worker.stop()
   expect(whenDone).toEqual(['no', 'no', 'yes'])
 })
+
+test.each(['three files', 'a ZIP of three files'])(
+  'imports of %s wait for the fan-out as one file does',
+  async (what) => {
+    const world = await createImportWorld()
+    await using _ = { [Symbol.asyncDispose]: () => world.end() }
+    const { db, clock, upload, startWorker, ended } = world
+    const names = ['a', 'b', 'c']
+    const files =
+      what === 'three files'
+        ? names.map((name) => `email\n${name}@example.com\n`)
+        : [zipOf(names.map((name) => csvFile(`${name}.csv`, name)))]
+    const ids: string[] = []
+    for (const file of files) ids.push((await upload(file)).id)
+
+    let taken: 'no' | 'soon' | 'yes' = 'no'
+    async function takeAll(): Promise<void> {
+      taken = 'soon'
+      for (let trip = 0; trip < 400; trip++) await sql`SELECT 1`.execute(db)
+      await sql`DELETE FROM outbox_rows`.execute(db)
+      taken = 'yes'
+    }
+    const whenDone: string[] = []
+    const worker = startWorker({
+      outbox: createOutbox({ clock, wake: () => undefined }),
+      onBatch: () => {
+        whenDone.push(taken)
+        if (whenDone.length === 2) void takeAll()
+      },
+    })
+    for (const id of ids) await ended(id)
+    await worker.stop()
+    expect(whenDone).toEqual(['no', 'no', 'yes'])
+  },
+)
