@@ -15,7 +15,8 @@ import { execute } from './prepared-execution.ts'
 
 /*
  * A Kysely driver on `pg` with few round trips: a round trip costs both sides more than a small statement. A statement
- * whose result is not needed is sent with the next statement, as `BEGIN` always is, or ahead of it.
+ * whose result is not needed is sent with the next statement, as `BEGIN` always is, or at once without waiting for the
+ * response.
  */
 
 /** Creates the dialect. Kysely's `destroy` closes `pool`, which must be in pipeline mode. */
@@ -81,6 +82,7 @@ class Connection implements DatabaseConnection {
   #ahead: Promise<unknown>[] = []
   /** Queries to send after the `COMMIT`, in the same flush. */
   #behind: QueryBehindCommit<never>[] = []
+  #isBroken = false
 
   constructor(client: pg.PoolClient) {
     this.#client = client
@@ -106,14 +108,17 @@ class Connection implements DatabaseConnection {
     for (const { query, rows } of behind) query.onRows(rows)
   }
 
+  /** Does not reject, so that the error that led to it is told. A connection on which it fails is closed. */
   async rollback(): Promise<void> {
     this.#waiting = []
     this.#ahead = []
-    await this.#end('ROLLBACK')
+    await this.#end('ROLLBACK').catch(() => {
+      this.#isBroken = true
+    })
   }
 
   release(): void {
-    this.#client.release()
+    this.#client.release(this.#isBroken)
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -165,7 +170,7 @@ class Connection implements DatabaseConnection {
     stream.cork()
     const responses = this.#runWaiting()
     stream.uncork()
-    // The next statement rejects.
+    // The next statement, or the `COMMIT`, rejects with the error.
     for (const response of responses) response.catch(() => undefined)
     this.#ahead.push(...responses)
   }

@@ -247,3 +247,14 @@ test('a statement behind the COMMIT does not undo what was committed when it fai
   expect(told).toEqual([null])
   expect(await isNoted(db, 'kept')).toBe(true)
 })
+
+test('a transaction whose connection is gone tells the error that ended it, and its connection is not used again', async () => {
+  const run = inTransaction(db, async (trx) => {
+    const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(trx)
+    await sql`SELECT pg_terminate_backend(${rows[0]?.pid}, 60000)`.execute(db)
+    throw new Error('what was wrong')
+  })
+  await expect(run).rejects.toThrow('what was wrong')
+  await inTransaction(db, (trx) => noteAhead(trx, { name: 'after' }))
+  expect(await isNoted(db, 'after')).toBe(true)
+})
