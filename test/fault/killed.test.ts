@@ -129,6 +129,37 @@ test('nothing is lost when the service is killed between the commit of a lease a
   expect(await stage.verdict()).toEqual([])
 })
 
+const writings = rounds({ short: 1, long: 10 })
+
+test(
+  `nothing is lost when the service is killed between the POST of a leased event and its writing, ${writings} times`,
+  within(writings),
+  async () => {
+    stage = await setStage({ ...database, webhooks: 1 })
+    await using load = stage.startLoad()
+    for (let time = 1; time <= writings; time++) {
+      const holder = await startHolder(stage.connectionString)
+      let locking: Promise<void> | undefined
+      stage.recorder.respond((exchange) => {
+        locking ??= holder.run('SELECT FROM outbox_rows WHERE lease IS NOT NULL FOR UPDATE')
+        void locking.then(() => answer(200)(exchange))
+      })
+      await expect.poll(() => locking !== undefined).toBe(true)
+      await killWaiting()
+      const taken = new Set(stage.recorder.arrivals.flatMap(({ eventId, taken }) => (taken ? [eventId] : [])))
+      const unwritten = (await leasedEvents()).filter((id) => taken.has(id))
+      expect(unwritten).not.toEqual([])
+      // What it holds would keep the leases from lapsing.
+      await holder[Symbol.asyncDispose]()
+      await restartWithLapsedClaims()
+    }
+    stage.recorder.respond(answer(200))
+    await load.acknowledged(4)
+    await load.stop()
+    expect(await stage.verdict()).toEqual([])
+  },
+)
+
 /**
  * Stops the process, and returns whether it has then something in hand that was not sent: it stays so until the kill.
  * Otherwise the process goes on.
@@ -143,14 +174,19 @@ async function stopsWithUnsent(): Promise<boolean> {
 
 /** Events in hand of which nothing was sent: leased, or with a delivery whose job is claimed. */
 async function unsentInHand(): Promise<string[]> {
-  const { rows: leased } = await sql<{ event_id: string }>`
-    SELECT event_id FROM outbox_rows WHERE lease IS NOT NULL
-  `.execute(stage.db)
+  const leased = await leasedEvents()
   const claims = (await claimsOf(stage.db)).map(({ of }) => of)
   const deliveries = await stage.db.selectFrom('deliveries').select(['id', 'event_id']).execute()
   const sent = new Set(stage.recorder.arrivals.map(({ eventId }) => eventId))
-  const inHand = [...leased, ...deliveries.filter(({ id }) => claims.includes(id))]
-  return inHand.flatMap(({ event_id: id }) => (sent.has(id) ? [] : [id]))
+  const claimedOf = deliveries.flatMap(({ id, event_id: eventId }) => (claims.includes(id) ? [eventId] : []))
+  return [...leased, ...claimedOf].filter((id) => !sent.has(id))
+}
+
+async function leasedEvents(): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT event_id AS id FROM outbox_rows WHERE lease IS NOT NULL
+  `.execute(stage.db)
+  return rows.map(({ id }) => id)
 }
 
 async function claimed(): Promise<unknown[]> {
