@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createKeyServices } from '../support/api-keys.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { accessibilityFaults, desktop, openDashboard, phone, screenFaults, shown } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
 import { type Person, signUp, signUpOperator } from '../support/people.ts'
 import { type Receiver, silence, startReceiver } from '../support/receiver.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /** Runs in a browser that takes it for HTML, and renames the page. */
@@ -65,7 +66,8 @@ describeInBrowser('the screens for operators', { timeout: 120_000 }, () => {
       for (const screen of ['accounts', `accounts/${accountId}`, 'service', 'storage', 'accounts?search=nobody']) {
         await page.goto(`/app/operator/${screen}`)
         await shown(page)
-        faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+        await keepScreenshots(page, `operator-${screen}`)
+        faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
         expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
         expect(await page.title()).toMatch(/ · Operator · Postern$/)
         expect(await page.getByRole('alert').count(), screen).toBe(0)

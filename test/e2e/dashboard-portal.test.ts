@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { freePort } from '../../scripts/support/free-port.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, openDashboard, phone, screenFaults } from '../support/dashboard.ts'
+import { desktop, openDashboard, phone, screenFaults } from '../support/dashboard.ts'
 import { signUp } from '../support/people.ts'
 import { makePortalLink, openLink } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -238,7 +238,7 @@ describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
         await keepScreenshots(page, `portal-${screen}`)
-        faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+        faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
         expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
         expect(await page.getByRole('alert').count(), screen).toBe(0)
         expect(await page.title()).not.toBe('owned')
