@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import type { Mode } from '../../contract/mode.ts'
 import { createAccountService } from '../../server/accounts/service.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
 import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
@@ -14,16 +15,13 @@ import {
   screenFaults,
   shown,
 } from '../support/dashboard.ts'
-import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
-import { writeHostileContacts } from '../support/hostile-contacts.ts'
-import { hostileHtml, hostileStored, mildHtml, script } from '../support/hostile-email.ts'
-import { createHostileWebhook, deliverToWebhook } from '../support/hostile-webhooks.ts'
+import { type EmptyList, emptyLists, neverEmpty, saysMode, writeEmptyParts } from '../support/empty-lists.ts'
+import { type HostileAccount, hostileScreens, writeHostileAccount } from '../support/hostile-account.ts'
+import { script } from '../support/hostile-email.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
-import { untilLogged } from '../support/request-logs.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
 
 /** Of the paths of screens with an id in it, those of what belongs to one mode. */
 const ofOneMode = /^(emails|campaigns|captured|inbound-messages|webhooks|events|logs|imports)\//
@@ -35,10 +33,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   let person: Person
   /** Every screen with something on it, by its path below the account and the mode. */
   let screens: string[]
-  let hostileEmail: string
-  let hostileCaptured: string
-  let hostileInbound: string
-  let written: Awaited<ReturnType<typeof writeHostileCampaigns>>
+  let written: HostileAccount
 
   beforeAll(async () => {
     ;[service, chromium, receiver] = await Promise.all([
@@ -48,7 +43,8 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     ])
     receiver.respond(answer(500, { body: script }))
     person = await signUp(service)
-    screens = await fill()
+    written = await writeHostileAccount(service, { person, receiver })
+    screens = hostileScreens(written)
   })
   afterAll(async () => {
     await chromium?.[Symbol.asyncDispose]()
@@ -56,105 +52,10 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await receiver?.stop()
   })
 
-  const capture = (html: string) => insertCapturedMessage(service.database, hostileStored(service.accountId, html))
-  const comeBack = (html: string, emailId: string) =>
-    insertInboundMessage(service.database, { ...hostileStored(service.accountId, html), emailId, reason: script })
-
-  /** Puts script into every field that takes it. */
-  async function fill(): Promise<string[]> {
-    const { client } = service
-    const domain = await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
-    const pending = await client.succeed(contract.domains.create, { body: { name: 'pending.example' } })
-    const webhook = await createHostileWebhook(service, { url: receiver.url, script })
-    const send = async (html: string) => {
-      const body = {
-        from: `"${script.replaceAll('"', "'")}" <hello@shop.test>`,
-        to: ['delivered@simulator.test', 'bounced@simulator.test'],
-        subject: script,
-        html,
-        text: script,
-        tags: ['<img src=x onerror=alert()>'],
-        metadata: { '<b>': script },
-      }
-      return (await client.succeed(contract.emails.send, { body })).id
-    }
-    const emailId = await send(mildHtml)
-    hostileEmail = await send(hostileHtml)
-    await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string', fallback: script } })
-    const subscriber = await client.succeed(contract.subscribers.create, {
-      body: { email: 'ada@example.com', firstName: script, lastName: script, properties: { plan: script } },
-    })
-    const audience = await client.succeed(contract.audiences.create, { body: { name: script, description: script } })
-    await client.succeed(contract.contacts.add, {
-      params: { audienceId: audience.id },
-      body: { email: 'ada@example.com' },
-    })
-    await client.succeed(contract.suppressions.create, { body: { address: 'ada@example.com' } })
-    written = await writeHostileCampaigns(service, { audienceId: audience.id, script, mildHtml, hostileHtml })
-    const contacts = await writeHostileContacts(service, { audienceId: audience.id, script })
-    await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
-    await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
-    await person.send('PATCH', '/v1/user', { json: { name: script } })
-    const delivery = await deliverToWebhook(service, { webhook, receiver, script })
-    const { data: events } = await client.succeed(contract.events.list, { query: {} })
-    const captured = await capture(mildHtml)
-    hostileCaptured = await capture(hostileHtml)
-    const inbound = await comeBack(mildHtml, emailId)
-    hostileInbound = await comeBack(hostileHtml, hostileEmail)
-    await client.send('POST', '/v1/domains', { json: { name: script, [script]: script } })
-    const failed = await untilLogged(service, { status: '4xx' })
-    return [
-      'overview',
-      'emails',
-      `emails/${emailId}`,
-      'campaigns',
-      'campaigns/new',
-      `campaigns/${written.draft}`,
-      `campaigns/${written.draft}/edit`,
-      `campaigns/${written.sent}`,
-      `campaigns/${written.paused}`,
-      'templates',
-      `templates/${written.template}`,
-      'captured',
-      `captured/${captured}`,
-      'inbound-messages',
-      `inbound-messages/${inbound}`,
-      'domains',
-      `domains/${domain.id}`,
-      `domains/${pending.id}`,
-      `domains/${pending.id}/deliverability`,
-      'webhooks',
-      `webhooks/${webhook}`,
-      `webhooks/${webhook}/receiver`,
-      `webhooks/${webhook}/deliveries/${delivery}`,
-      'event-types',
-      'event-types/email.clicked',
-      'events',
-      `events/${events[0]?.id}`,
-      'logs',
-      `logs/${failed}`,
-      'subscribers',
-      `subscribers/${subscriber.id}`,
-      'audiences',
-      `audiences/${audience.id}`,
-      'suppressions',
-      'segments',
-      'segments/new',
-      `segments/${contacts.segment}`,
-      'topics',
-      'properties',
-      'imports',
-      'imports/new',
-      `imports/${contacts.import}`,
-      'settings/api-keys',
-      'settings/members',
-      'settings/brand',
-      'settings/portal-sessions',
-      'settings/usage',
-      'settings/audit-log',
-      'settings/security',
-      'settings/sessions',
-    ]
+  /** Creates another account. Returns its id. */
+  async function createAccount(name: string): Promise<string> {
+    const accounts = createAccountService({ clock: service.clock })
+    return (await accounts.create(service.database.db, { name, plan: 'free' })).id
   }
 
   // A third of the screens at a time, so that a test stays short however many there are.
@@ -195,8 +96,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   )
 
   test('each screen says that there is no such thing for an id of another account or of the other mode, and shows nothing of it', async () => {
-    const accounts = createAccountService({ clock: service.clock })
-    const { id: theirs } = await accounts.create(service.database.db, { name: 'Theirs', plan: 'free' })
+    const theirs = await createAccount('Theirs')
     const stranger = await signUp(service, { accountId: theirs })
     const withId = screens.filter((screen) => /_[0-9a-z]{26}/.test(screen))
     expect(withId.length).toBeGreaterThan(15)
@@ -289,32 +189,30 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     await context.close()
   })
 
-  test('each screen of the dashboard without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
-    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
-    const lists = [
-      'overview',
-      'emails',
-      'campaigns',
-      'captured',
-      'inbound-messages',
-      'webhooks',
-      'suppressions',
-      'imports',
-      'logs',
-      'settings/api-keys',
-      'settings/members',
-      'settings/portal-sessions',
-      'settings/usage',
-      'settings/audit-log',
-    ]
+  test('each list of an account without anything says that it is empty and what to do next, in test mode too, and axe finds nothing', async () => {
+    const accountId = await createAccount('Empty')
+    const stranger = await signUp(service, { accountId })
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person: stranger })
     const faults: string[] = []
-    for (const screen of lists) {
-      await page.goto(`/app/${service.accountId}/test/${screen}`)
+    async function isEmpty(mode: Mode, { path, title, hint }: EmptyList) {
+      await openByLink(page, `/app/${accountId}/${mode}/${path}`)
       await shown(page)
-      await keepScreenshots(page, `empty-${screen}`)
-      faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
-      expect(await page.getByRole('alert').count(), screen).toBe(0)
+      const empty = page.locator('.empty').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
+      expect(await empty.innerText(), path).toMatch(hint)
+      await keepScreenshots(page, `empty-${mode}-${path}`)
+      faults.push(...(await screenFaults(page)).map((fault) => `${path}: ${fault}`))
+      expect(await page.getByRole('alert').count(), path).toBe(0)
     }
+    const withoutId = screens.filter((screen) => !/_[0-9a-z]{26}/.test(screen))
+    const listed = [...emptyLists('live').map(({ path }) => path), ...neverEmpty]
+    expect(listed.toSorted()).toEqual(withoutId.toSorted())
+    for (const mode of ['live', 'test'] as const) {
+      for (const list of emptyLists(mode)) if (mode === 'live' || saysMode.test(list.path)) await isEmpty(mode, list)
+    }
+    await page.goto(`/app/${accountId}/live/overview`)
+    await page.getByRole('heading', { name: 'First steps' }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Publish its DNS records' }).getByRole('link').waitFor()
+    for (const list of await writeEmptyParts(stranger, receiver.url)) await isEmpty('live', list)
     expect(faults).toEqual([])
     expect(complaints).toEqual([])
     await context.close()
@@ -326,9 +224,9 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   }
 
   test.each([
-    ['an email', 'HTML source', () => `emails/${hostileEmail}`],
-    ['a captured message', 'HTML source', () => `captured/${hostileCaptured}`],
-    ['an inbound message', 'HTML source', () => `inbound-messages/${hostileInbound}`],
+    ['an email', 'HTML source', () => `emails/${written.hostileEmail}`],
+    ['a captured message', 'HTML source', () => `captured/${written.hostileCaptured}`],
+    ['an inbound message', 'HTML source', () => `inbound-messages/${written.hostileInbound}`],
     ['a campaign', null, () => `campaigns/${written.hostileDraft}`],
     ['a campaign that is edited', null, () => `campaigns/${written.hostileDraft}/edit`],
     ['a template', null, () => `templates/${written.hostileTemplate}`],
