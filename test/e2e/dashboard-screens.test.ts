@@ -16,8 +16,10 @@ import {
   shown,
 } from '../support/dashboard.ts'
 import { type EmptyList, emptyLists, neverEmpty, saysMode, writeEmptyParts } from '../support/empty-lists.ts'
+import { failingParts, openFailing } from '../support/failing-screens.ts'
 import { type HostileAccount, hostileScreens, writeHostileAccount } from '../support/hostile-account.ts'
 import { script } from '../support/hostile-email.ts'
+import { watchShifts } from '../support/layout-shifts.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
@@ -25,6 +27,9 @@ import { startTestService, type TestService } from '../support/service.ts'
 
 /** Of the paths of screens with an id in it, those of what belongs to one mode. */
 const ofOneMode = /^(emails|campaigns|captured|inbound-messages|webhooks|events|logs|imports)\//
+
+/** How far a screen may move while it is read. Web Vitals takes 0.1 for good. */
+const mostMoved = 0.1
 
 describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
@@ -75,6 +80,7 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
         colorScheme,
         viewport,
       })
+      const shiftsOf = await watchShifts(page)
       const faults: string[] = []
       for (const [index, screen] of screens.entries()) {
         if (index % 3 !== third - 1) continue
@@ -83,6 +89,8 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
         const isLoaded = (index % 2 === 0) === (colorScheme === 'light')
         await (isLoaded ? page.goto(path) : openByLink(page, path))
         await shown(page)
+        const { moved, shifts } = await shiftsOf()
+        if (moved > mostMoved) faults.push(`${screen}: it moves by ${moved}: ${shifts}`)
         await keepScreenshots(page, `${String(index + 1).padStart(2, '0')}-${screen}`)
         faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
         expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
@@ -215,6 +223,44 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     for (const list of await writeEmptyParts(stranger, receiver.url)) await isEmpty('live', list)
     expect(faults).toEqual([])
     expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('each screen of which nothing can be read says so with a button to try again, and axe finds nothing', async () => {
+    const { page, context, complaints } = await openFailing(chromium.browser, service, { person })
+    const faults: string[] = []
+    for (const screen of screens) {
+      await openByLink(page, `/app/${service.accountId}/live/${screen}`)
+      await shown(page)
+      await page.getByRole('alert').getByRole('button', { name: 'Try again' }).first().waitFor()
+      await keepScreenshots(page, `failing-${screen}`)
+      faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
+    }
+    expect(faults).toEqual([])
+    expect(complaints.filter((complaint) => !complaint.includes('status of 500'))).toEqual([])
+    await context.close()
+  })
+
+  test('each part of a screen that cannot be read says so alone, and is read by its button', async () => {
+    const { page, context, complaints, fail } = await openFailing(chromium.browser, service, { person })
+    const faults: string[] = []
+    for (const { screen, failing, alerts } of failingParts(written)) {
+      fail(failing)
+      await page.goto(`/app/${service.accountId}/live/${screen}`)
+      const again = page.getByRole('alert').getByRole('button', { name: 'Try again' })
+      await again.nth(alerts - 1).waitFor()
+      await shown(page)
+      await keepScreenshots(page, `failing-part-${screen}`)
+      faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
+      expect(await again.count(), screen).toBe(alerts)
+      fail(null)
+      for (let left = alerts - 1; left >= 0; left -= 1) {
+        await again.nth(left).click()
+        await again.nth(left).waitFor({ state: 'detached' })
+      }
+    }
+    expect(faults).toEqual([])
+    expect(complaints.filter((complaint) => !complaint.includes('status of 500'))).toEqual([])
     await context.close()
   })
 

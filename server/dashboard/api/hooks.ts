@@ -1,5 +1,12 @@
-import { useInfiniteQuery, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useRef } from 'react'
+import {
+  queryOptions,
+  useInfiniteQuery,
+  useMutation,
+  useQueries,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
 import type { ApiError, Input, Operation, Result } from './client.ts'
 import { callForUser } from './query-client.ts'
 import { useScope } from './scope.tsx'
@@ -31,15 +38,25 @@ export function useGet<K extends Reading>(operation: K, input: Input<K>, options
   return query
 }
 
-/** Reads several objects by one operation. Those that are not read yet, or cannot be, are undefined. */
-export function useGetEach<K extends Reading>(operation: K, inputs: readonly Input<K>[]): (Result<K> | undefined)[] {
+/** Reads several objects by one operation. */
+export function useGetEach<K extends Reading>(operation: K, inputs: readonly Input<K>[]) {
   const { accountId, mode, call } = useScope()
   return useQueries({
-    queries: inputs.map((input) => ({
-      queryKey: [accountId, mode, operation, input],
-      queryFn: () => call(operation, input),
-    })),
-  }).map(({ data }) => data as Result<K> | undefined)
+    queries: inputs.map((input) =>
+      queryOptions<Result<K>, ApiError>({
+        queryKey: [accountId, mode, operation, input],
+        queryFn: () => call(operation, input),
+      }),
+    ),
+  })
+}
+
+/** Returns true until each of these requests has ended once, so that what they bring in does not move what is shown. */
+export function useFirstReading(queries: readonly { isLoading: boolean }[]): boolean {
+  const [isReading, setReading] = useState(true)
+  const isFirst = isReading && queries.some(({ isLoading }) => isLoading)
+  if (isReading && !isFirst) setReading(false)
+  return isFirst
 }
 
 /** One page after the other of a list. */

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Box, Button } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { DataTable, type DataTableProps } from './data-table.tsx'
 import { NothingFits } from './empty.tsx'
@@ -11,6 +11,8 @@ type Props<Row, Name extends string> = DataTableProps<Row> & {
   inputs: ReactNode
   /** Shown in place of the table when no row fits the filters that are set. */
   nothingFits: { title: string; hint: ReactNode }
+  /** Says that the options of a filter could not be read. Default: they were. */
+  unreadOptions?: ReactNode
   /** Shown between the filters and the table. Default: nothing. */
   notice?: ReactNode
 }
@@ -23,6 +25,7 @@ export function FilteredList<Row, Name extends string>({
   filters: { isSet, clear },
   inputs,
   nothingFits,
+  unreadOptions = null,
   notice,
   empty,
   ...table
@@ -37,6 +40,7 @@ export function FilteredList<Row, Name extends string>({
           </Button>
         )}
       </Filters>
+      {unreadOptions !== null && <Box mb="sm">{unreadOptions}</Box>}
       {notice}
       <DataTable
         {...table}

@@ -2,6 +2,7 @@ import { useGet, useGetEach } from '../../api/hooks.ts'
 import { type Column, PlainTable } from '../../components/data-table.tsx'
 import { Section } from '../../components/facts.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { unread } from '../../components/unread.tsx'
 import { countOf } from '../overview/format.ts'
 import { type Campaign, type CampaignFigures, rateOf } from './campaign.ts'
 
@@ -39,19 +40,28 @@ function rate(
   return { header, width: '92px', align: 'right', cell, ...rest }
 }
 
-/** The rates of a campaign beside those of the last ones that were completed. */
-export function CampaignComparison({ campaign, figures }: { campaign: Campaign; figures: CampaignFigures }) {
-  const { data } = useGet('GET /v1/campaigns', { query: { status: 'completed', limit: compared + 1 } })
-  const others = data?.data.filter(({ id }) => id !== campaign.id).slice(0, compared) ?? []
+/** Reads the last campaigns that were completed, with their figures, where this one has started. */
+export function useComparison(campaign: Campaign) {
+  const enabled = campaign.startedAt !== null
+  const query = useGet('GET /v1/campaigns', { query: { status: 'completed', limit: compared + 1 } }, { enabled })
+  const others = query.data?.data.filter(({ id }) => id !== campaign.id).slice(0, compared) ?? []
   const read = useGetEach(
     'GET /v1/campaigns/:id/statistics',
     others.map(({ id }) => ({ params: { id } })),
   )
   const rows = others.flatMap((other, index) => {
-    const theirs = read[index]
+    const theirs = read[index]?.data
     return theirs === undefined ? [] : [{ campaign: other, figures: theirs, isThis: false }]
   })
-  if (rows.length === 0) return null
+  return { rows, queries: [query, ...read] }
+}
+
+type Props = { campaign: Campaign; figures: CampaignFigures; comparison: ReturnType<typeof useComparison> }
+
+/** The rates of a campaign beside those of the last ones that were completed. */
+export function CampaignComparison({ campaign, figures, comparison: { rows, queries } }: Props) {
+  const failed = queries.find(({ data, isError }) => data === undefined && isError)
+  if (rows.length === 0) return failed ? unread(failed, 'The campaigns before') : null
   return (
     <Section title="Beside the last ones">
       <PlainTable

@@ -2,12 +2,12 @@ import { Alert, NativeSelect } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { Fragment, useState } from 'react'
-import { useGet, useReadAgain } from '../../api/hooks.ts'
+import { useFirstReading, useGet, useReadAgain } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { DownloadButton } from '../../components/download-button.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { Loaded, Loading } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
@@ -17,7 +17,8 @@ import { countOf } from '../overview/format.ts'
 import { type CampaignDetails, faultyContent, isMoving } from './campaign.ts'
 import { CampaignActions } from './campaign-actions.tsx'
 import { CampaignArchive } from './campaign-archive.tsx'
-import { CampaignFigures } from './campaign-figures.tsx'
+import { useComparison } from './campaign-comparison.tsx'
+import { CampaignFigures, useFigures } from './campaign-figures.tsx'
 import { CampaignRecipients } from './campaign-recipients.tsx'
 import { hoursOf } from './send-window-values.ts'
 import { TemplateMessage } from './template-message.tsx'
@@ -60,11 +61,15 @@ export function CampaignDetail() {
 function Details({ campaign }: { campaign: CampaignDetails }) {
   const { can } = useScope()
   const { startedAt, status } = campaign
+  const figures = useFigures(campaign)
+  const comparison = useComparison(campaign)
+  const isReading = useFirstReading([figures, ...comparison.queries])
   useReadAgain(status, ofState)
+  if (isReading) return <Loading />
   return (
     <>
       <Notice campaign={campaign} />
-      {startedAt !== null && <CampaignFigures campaign={campaign} />}
+      {startedAt !== null && <CampaignFigures campaign={campaign} query={figures} comparison={comparison} />}
       <Section title="About">
         <About campaign={campaign} />
       </Section>

@@ -2,13 +2,13 @@ import { Button, Group, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
-import { useChange, useGet } from '../../api/hooks.ts'
+import { useChange, useFirstReading, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { readValues } from '../../components/json-values.ts'
 import { LeaveUnsaved } from '../../components/leave-unsaved.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { Loaded, Loading } from '../../components/loaded.tsx'
 import { RoleRefusal } from '../../components/role-refusal.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
@@ -19,6 +19,7 @@ import type { CampaignDetails } from './campaign.ts'
 import { CampaignFields } from './campaign-fields.tsx'
 import { CampaignPreview } from './campaign-preview.tsx'
 import { bodyOf, type CampaignValues, changeOf, emptyValues, fieldOf, valuesOf } from './campaign-values.ts'
+import { useSegmentsOf } from './segments-field.tsx'
 import { TemplateMessage } from './template-message.tsx'
 import { useCampaignRendering } from './use-campaign-rendering.ts'
 
@@ -63,6 +64,7 @@ function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Pa
   const { can } = useScope()
   const update = useChange('PATCH /v1/campaigns/:id')
   const [initial] = useState(() => valuesOf(campaign))
+  const isReading = useFirstReading([useSegmentsOf(initial.audienceId)])
   if (status !== 'draft' || !can('campaigns:write')) {
     return (
       <Screen title="Edit the campaign" parent={parent}>
@@ -72,6 +74,13 @@ function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Pa
             : 'Only a draft can be changed, and this one was sent.'}{' '}
           <ScreenLink to={`/campaigns/${id}`}>Go to the campaign</ScreenLink>
         </Empty>
+      </Screen>
+    )
+  }
+  if (isReading) {
+    return (
+      <Screen title="Edit the campaign" parent={parent}>
+        <Loading />
       </Screen>
     )
   }

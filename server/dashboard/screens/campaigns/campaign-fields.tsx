@@ -3,6 +3,7 @@ import type { UseFormReturnType } from '@mantine/form'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { unread } from '../../components/unread.tsx'
 import type { TemplatePreview } from '../templates/template.ts'
 import { AbTestFields } from './ab-test-fields.tsx'
 import type { CampaignValues } from './campaign-values.ts'
@@ -45,7 +46,9 @@ export function CampaignFields({ form, faults }: AllProps) {
 function AudienceField({ form }: Props) {
   const { can } = useScope()
   const { audienceId } = form.values
-  const { data } = useGet('GET /v1/audiences', { query: { limit: offered } }, { enabled: can('audiences:read') })
+  const query = useGet('GET /v1/audiences', { query: { limit: offered } }, { enabled: can('audiences:read') })
+  const { data } = query
+  const fault = unread(query, 'The audiences')
   const options = data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
   const whoGetsIt = `Everyone in it who is active when the campaign starts.${data?.nextCursor == null ? '' : ` The newest ${offered} are offered.`}`
   const isListed = audienceId === '' || options.some(({ value }) => value === audienceId)
@@ -59,6 +62,7 @@ function AudienceField({ form }: Props) {
         ...(isListed ? [] : [{ value: audienceId, label: audienceId }]),
       ]}
       {...form.getInputProps('audienceId')}
+      {...(fault !== null && { error: fault })}
       // Segments are those of one audience.
       onChange={(event) => form.setValues({ audienceId: event.currentTarget.value, segmentIds: [] })}
     />

@@ -8,7 +8,7 @@ import { Panel } from '../overview/panel.tsx'
 import { AbTestResults } from './ab-test-results.tsx'
 import { type CampaignDetails, type CampaignFigures as Figures, handledOf, isMoving, rateOf } from './campaign.ts'
 import { CampaignLinks, CampaignProviders } from './campaign-breakdown.tsx'
-import { CampaignComparison } from './campaign-comparison.tsx'
+import { CampaignComparison, type useComparison } from './campaign-comparison.tsx'
 import { chartStepsOf } from './chart-steps.ts'
 
 /** Milliseconds between two looks at the figures while it is on its way, and after it. */
@@ -18,21 +18,35 @@ const lateMs = 30_000
 /** The list of recipients: read again when none is queued any more. */
 const recipients = ['GET /v1/campaigns/:id/recipients'] as const
 
-/** How far a campaign is, and what became of its emails. */
-export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
-  const { data, error } = useGet(
+/** Reads the figures of a campaign that has started. */
+export function useFigures(campaign: CampaignDetails) {
+  return useGet(
     'GET /v1/campaigns/:id/statistics',
     { params: { id: campaign.id } },
     {
+      enabled: campaign.startedAt !== null,
       // Of a paused or canceled campaign, emails that are queued come back, and conversations end.
       pollMs: (figures) => (isMoving(campaign, Date.now()) || (figures?.queued ?? 0) > 0 ? pollMs : lateMs),
     },
   )
+}
+
+type Props = {
+  campaign: CampaignDetails
+  query: ReturnType<typeof useFigures>
+  comparison: ReturnType<typeof useComparison>
+}
+
+/** How far a campaign is, and what became of its emails. */
+export function CampaignFigures({ campaign, query, comparison }: Props) {
+  const { data, error, refetch } = query
   // While it is sending, the list is polled. After that, what is queued comes back or ends.
   const hasQueued = !isMoving(campaign, Date.now()) && (data?.queued ?? 0) > 0
   useReadAgain(hasQueued, recipients)
-  if (data === undefined)
-    return error === null ? <div className="figures-place" aria-busy="true" /> : <ErrorNotice error={error} />
+  if (data === undefined) {
+    if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />
+    return <div className="figures-place" aria-busy="true" />
+  }
   return (
     <>
       <Way figures={data} isOver={campaign.endedAt !== null} />
@@ -40,7 +54,7 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
       <Results figures={data} />
       <CampaignLinks links={data.links} />
       <CampaignProviders providers={data.providers} />
-      <CampaignComparison campaign={campaign} figures={data} />
+      <CampaignComparison campaign={campaign} figures={data} comparison={comparison} />
     </>
   )
 }

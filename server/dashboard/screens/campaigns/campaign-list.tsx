@@ -128,12 +128,12 @@ function columnsWith(followed: ReadonlySet<string>): Column<Campaign>[] {
 
 /** How far one is that is on its way. */
 function Progress({ campaign: { id, status } }: { campaign: Campaign }) {
-  const { data } = useGet(
+  const { data, error } = useGet(
     'GET /v1/campaigns/:id/statistics',
     { params: { id } },
     { pollMs: () => (status === 'sending' ? pollMs : false) },
   )
-  if (data === undefined) return '–'
+  if (data === undefined) return error === null ? '–' : 'Not known'
   const share = data.recipients === 0 ? 1 : handledOf(data) / data.recipients
   return (
     <span className="share">

@@ -2,6 +2,7 @@ import { Select } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
+import { unread } from '../../components/unread.tsx'
 import { personSearchHint } from '../people/person-filters.tsx'
 import type { ShownFor } from './use-campaign-rendering.ts'
 
@@ -28,8 +29,8 @@ const ofPreview = {
 export function PersonField({ person, onChoose, words = ofPreview, error }: Props) {
   const [typed, setTyped] = useState('')
   const [search] = useDebouncedValue(typed === person?.email ? '' : typed.trim(), pauseMs)
-  const { data } = useGet('GET /v1/subscribers', { query: { limit: offered, ...(search !== '' && { search }) } })
-  const people = data?.data ?? []
+  const query = useGet('GET /v1/subscribers', { query: { limit: offered, ...(search !== '' && { search }) } })
+  const people = query.data?.data ?? []
   const isListed = person === null || people.some(({ id }) => id === person.id)
   const options = [...(isListed || person === null ? [] : [person]), ...people]
   return (
@@ -38,11 +39,11 @@ export function PersonField({ person, onChoose, words = ofPreview, error }: Prop
       label={words.label}
       description={words.description}
       placeholder={words.placeholder}
-      error={error}
+      error={unread(query, 'The subscribers') ?? error}
       searchable
       clearable
       clearButtonProps={{ 'aria-label': words.clear }}
-      nothingFoundMessage={personSearchHint}
+      nothingFoundMessage={query.data === undefined ? null : personSearchHint}
       filter={({ options: all }) => all}
       searchValue={typed}
       onSearchChange={setTyped}

@@ -2,6 +2,7 @@ import { NativeSelect } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { unread } from '../../components/unread.tsx'
 
 /** As many templates as one page of the API has. */
 const offered = 100
@@ -15,7 +16,8 @@ type Props = {
 
 /** Chooses a template that has a published version. */
 export function TemplateSelect({ value: templateId, error, onChange }: Props) {
-  const { data } = useGet('GET /v1/templates', { query: { limit: offered } })
+  const query = useGet('GET /v1/templates', { query: { limit: offered } })
+  const { data } = query
   const options =
     data?.data.map(({ id, name, publishedVersion }) => ({
       value: id,
@@ -34,7 +36,7 @@ export function TemplateSelect({ value: templateId, error, onChange }: Props) {
         ...(isListed ? [] : [{ value: templateId, label: templateId }]),
       ]}
       value={templateId}
-      error={error}
+      error={unread(query, 'The templates') ?? error}
       onChange={(event) => onChange(event.currentTarget.value)}
     />
   )

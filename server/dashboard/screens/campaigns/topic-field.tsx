@@ -3,6 +3,7 @@ import type { UseFormReturnType } from '@mantine/form'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { unread } from '../../components/unread.tsx'
 import type { CampaignValues } from './campaign-values.ts'
 
 /** As many topics as one page of the API has. */
@@ -12,10 +13,12 @@ const offered = 100
 export function TopicField({ form }: { form: UseFormReturnType<CampaignValues> }) {
   const { can } = useScope()
   const { topicId } = form.values
-  const { data } = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
+  const query = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
+  const { data } = query
   if (!can('topics:read')) return null
   const options = data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
   const isListed = topicId === '' || options.some(({ value }) => value === topicId)
+  const fault = unread(query, 'The topics')
   const more = data?.nextCursor == null ? '' : ` The newest ${offered} are offered.`
   return (
     <NativeSelect
@@ -31,6 +34,7 @@ export function TopicField({ form }: { form: UseFormReturnType<CampaignValues> }
       }
       data={[{ value: '', label: 'None' }, ...options, ...(isListed ? [] : [{ value: topicId, label: topicId }])]}
       {...form.getInputProps('topicId')}
+      {...(fault !== null && { error: fault })}
     />
   )
 }

@@ -11,6 +11,7 @@ import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import { Attachments } from './attachments.tsx'
 import { CancelEmail } from './cancel-email.tsx'
 import type { EmailDetails } from './email.ts'
@@ -148,8 +149,10 @@ function CapturedLink({ id }: { id: string }) {
 
 /** Leads to what came back about an email and was not understood, where there is something. */
 function InboundLink({ emailId }: { emailId: string }) {
-  const { data: inbound } = useGet('GET /v1/inbound-messages', { query: { emailId, limit: 1 } })
-  if (inbound === undefined || inbound.data.length === 0) return null
+  const query = useGet('GET /v1/inbound-messages', { query: { emailId, limit: 1 } })
+  const { data: inbound } = query
+  if (inbound === undefined) return unread(query, 'What came back')
+  if (inbound.data.length === 0) return null
   return (
     <ScreenLink to="/inbound-messages" search={{ email: emailId }}>
       What came back and was not understood

@@ -14,6 +14,7 @@ import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import { SendEmail } from './send-email.tsx'
 
 type Email = RowOf<'GET /v1/emails'>
@@ -87,7 +88,7 @@ export function EmailList() {
     },
     { pollMs: search === undefined ? pollMs : undefined },
   )
-  const { data: domains } = useGet('GET /v1/domains', { query: { limit: 100 } }, { enabled: can('domains:read') })
+  const domains = useGet('GET /v1/domains', { query: { limit: 100 } }, { enabled: can('domains:read') })
   const send = (variant: 'filled' | 'default') =>
     can('emails:send') && (
       <Button variant={variant} leftSection={<IconSend size={16} aria-hidden />} onClick={() => setSending(true)}>
@@ -102,12 +103,12 @@ export function EmailList() {
           <>
             <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Recipient, subject or ID" />
             <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-            {(domains?.data.length ?? 0) > 1 && (
+            {can('domains:read') && (
               <SelectFilter
                 filters={filters}
                 name="domain"
                 label="Domain"
-                options={domains?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+                options={domains.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
               />
             )}
             <TextFilter filters={filters} name="tag" label="Tag" />
@@ -116,6 +117,7 @@ export function EmailList() {
             <DayFilter filters={filters} name="until" label="To day" />
           </>
         }
+        unreadOptions={unread(domains, 'The domains')}
         label="Emails"
         list={list}
         columns={columns}

@@ -11,6 +11,7 @@ import { startOfDay } from '../../components/local-time.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import { type EventSummary, summaryOf } from './event-summary.ts'
 import { maxLiveEvents, useLiveEvents } from './use-live-events.ts'
 
@@ -30,8 +31,8 @@ const filterNames = ['search', 'type', 'since', 'until', 'live'] as const
 export function EventList() {
   const filters = useFilters(filterNames)
   const { values, set } = filters
-  const { data: types } = useGet('GET /v1/event-types', {})
-  const type = types?.data.find((known) => known.type === values.type)?.type
+  const types = useGet('GET /v1/event-types', {})
+  const type = types.data?.data.find((known) => known.type === values.type)?.type
   const { search, since, until } = values
   const isSet = [search, values.type, since, until].some((value) => value !== undefined)
   // New events are not in a period that has ended, and the stream cannot be searched.
@@ -79,7 +80,7 @@ export function EventList() {
               name="type"
               label="Event"
               isWide
-              options={types?.data.map((known) => known.type) ?? []}
+              options={types.data?.data.map((known) => known.type) ?? []}
             />
             <DayFilter filters={filters} name="since" label="From day" />
             <DayFilter filters={filters} name="until" label="To day" />
@@ -95,6 +96,7 @@ export function EventList() {
             {live.error !== null && <ErrorNotice error={live.error} />}
           </>
         }
+        unreadOptions={unread(types, 'The event types')}
         label="Events"
         list={{ ...list, rows, hasMore: list.hasMore && !isFull }}
         columns={columns}

@@ -36,7 +36,7 @@ type Props = {
 export function ImportForm({ file, beginning, audienceId, encoding, delimiter }: Props) {
   const { mode } = useScope()
   const { names, rows } = beginning ?? { names: [], rows: [] }
-  const { data: properties, error } = useGet('GET /v1/contact-properties', {})
+  const { data: properties, error, refetch } = useGet('GET /v1/contact-properties', {})
   const [mapping, setMapping] = useState<Readonly<Record<string, string>>>({})
   const [conflict, setConflict] = useState<'skip' | 'update'>('skip')
   const [status, setStatus] = useState('active')
@@ -44,7 +44,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
   const [hasEvents, setEvents] = useState(true)
   const [isAsked, setAsked] = useState(false)
   const sending = useUpload()
-  if (error !== null) return <ErrorNotice error={error} />
+  if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />
   if (properties === undefined) return <Loading />
   const propertyKeys = properties.data.map(({ key }) => key)
   const columns = mapColumns(names, { mapping, propertyKeys })

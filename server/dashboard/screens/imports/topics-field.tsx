@@ -1,14 +1,15 @@
 import { Checkbox, ScrollArea, Stack } from '@mantine/core'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { unread } from '../../components/unread.tsx'
 
 /** As many topics as one page of the API has. */
 const offered = 100
 
 /** The topics that the people of an import are subscribed to, where the account has some that the reader may see. */
 export function TopicsField({ value, onChange }: { value: readonly string[]; onChange: (ids: string[]) => void }) {
-  const { topics, hasMore } = useTopics()
-  if (topics.length === 0) return null
+  const { topics, hasMore, fault } = useTopics()
+  if (topics.length === 0) return fault
   return (
     <Checkbox.Group
       label="Topics"
@@ -36,6 +37,7 @@ export function TopicNames({ ids }: { ids: readonly string[] }) {
 
 function useTopics() {
   const { can } = useScope()
-  const { data } = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
-  return { topics: data?.data ?? [], hasMore: data?.nextCursor != null }
+  const query = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
+  const { data } = query
+  return { topics: data?.data ?? [], hasMore: data?.nextCursor != null, fault: unread(query, 'The topics') }
 }

@@ -11,6 +11,7 @@ import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { wordOf } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import { durationOf, type Request, RequestStatus, statusFilters } from './request.tsx'
 
 const columns: readonly Column<Request>[] = [
@@ -47,7 +48,7 @@ export function RequestList() {
   const { mode, can } = useScope()
   const filters = useFilters(filterNames)
   const { status, key, since, until } = filters.values
-  const { data: keys } = useGet('GET /v1/api-keys', { query: { limit: 100 } })
+  const keys = useGet('GET /v1/api-keys', { query: { limit: 100 } })
   const list = useList(
     'GET /v1/request-logs',
     {
@@ -78,12 +79,13 @@ export function RequestList() {
               name="key"
               label="Key"
               isWide
-              options={withValue(keys?.data.map(({ id, name }) => ({ value: id, label: name })) ?? [], key)}
+              options={withValue(keys.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? [], key)}
             />
             <DayFilter filters={filters} name="since" label="From day" />
             <DayFilter filters={filters} name="until" label="To day" />
           </>
         }
+        unreadOptions={unread(keys, 'The keys')}
         label="Requests"
         list={list}
         columns={columns}

@@ -1,6 +1,8 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
+import type { ApiError } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { type Finding, findingsOf } from './findings.ts'
@@ -10,8 +12,10 @@ const pollMs = 60_000
 /** Objects of each kind that are looked at: the newest, and the busiest. */
 const limit = 100
 
-/** Reads what needs attention. */
-export function useFindings(): { findings: Finding[]; isReading: boolean } {
+type Failed = { error: ApiError | null; refetch: () => unknown }
+
+/** Reads what needs attention. `failed`: the requests of which nothing was read. */
+export function useFindings(): { findings: Finding[]; isReading: boolean; failed: Failed[] } {
   const { can } = useScope()
   const ofDomains = { pollMs: () => pollMs, enabled: can('domains:read') }
   const ofWebhooks = { pollMs: () => pollMs, enabled: can('webhooks:read') }
@@ -29,27 +33,41 @@ export function useFindings(): { findings: Finding[]; isReading: boolean } {
     domainFigures: domainFigures.data?.data ?? [],
     webhookFigures: webhookFigures.data?.data ?? [],
   })
-  const isReading = [account, domains, webhooks, domainFigures, webhookFigures].some(({ isLoading }) => isLoading)
-  return { findings, isReading }
+  const all = [account, domains, webhooks, domainFigures, webhookFigures]
+  const isReading = all.some(({ isLoading }) => isLoading)
+  const failed = all.filter(({ data, isError }) => data === undefined && isError)
+  return { findings, isReading, failed }
 }
 
-/** The findings that need attention, each with a link to the screen that solves it. Without findings: nothing. */
-export function Attention({ findings }: { findings: readonly Finding[] }) {
-  if (findings.length === 0) return null
+type Props = { findings: readonly Finding[]; failed: readonly Failed[] }
+
+/**
+ * The findings that need attention, each with a link to the screen that solves it, and why some may be missing. Nothing
+ * where there is neither.
+ */
+export function Attention({ findings, failed }: Props) {
+  const error = failed[0]?.error ?? null
+  if (findings.length === 0 && error === null) return null
+  const retry = () => {
+    for (const { refetch } of failed) void refetch()
+  }
   return (
     <Section title="Needs attention">
-      <ul className="findings">
-        {findings.map(({ tone, about, text, link }) => (
-          <li key={`${about} ${text}`} data-tone={tone}>
-            <IconAlertTriangle size={17} stroke={1.6} aria-label={tone === 'bad' ? 'Problem' : 'Warning'} />
-            <div>
-              <strong>{about}</strong>
-              <p>{text}</p>
-            </div>
-            <ScreenLink to={link.to}>{link.label}</ScreenLink>
-          </li>
-        ))}
-      </ul>
+      {error !== null && <ErrorNotice error={error} onRetry={retry} />}
+      {findings.length > 0 && (
+        <ul className="findings">
+          {findings.map(({ tone, about, text, link }) => (
+            <li key={`${about} ${text}`} data-tone={tone}>
+              <IconAlertTriangle size={17} stroke={1.6} aria-label={tone === 'bad' ? 'Problem' : 'Warning'} />
+              <div>
+                <strong>{about}</strong>
+                <p>{text}</p>
+              </div>
+              <ScreenLink to={link.to}>{link.label}</ScreenLink>
+            </li>
+          ))}
+        </ul>
+      )}
     </Section>
   )
 }

@@ -3,6 +3,7 @@ import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Section } from '../../components/facts.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { unread } from '../../components/unread.tsx'
 
 type Step = { to: string; title: string; text: string; isDone: boolean }
 
@@ -45,6 +46,7 @@ export function FirstSteps() {
   ]
   return (
     <Section title="First steps">
+      {unread(domains, 'The domains')} {unread(keys, 'The keys')} {unread(webhooks, 'The webhooks')}
       <ol className="steps">
         {steps
           .filter(({ isShown }) => isShown)

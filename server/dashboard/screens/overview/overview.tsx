@@ -25,7 +25,7 @@ export function Overview() {
   const statistics = useGet('GET /v1/statistics', { query: queryOf(period) }, { pollMs: () => pollMs })
   const emails = useGet('GET /v1/emails', { query: { limit: 1 } }, { enabled: can('emails:read') })
   const isNew = emails.data?.data.length === 0
-  const { findings, isReading } = useFindings()
+  const { findings, isReading, failed } = useFindings()
   return (
     <Screen
       title="Overview"
@@ -45,7 +45,10 @@ export function Overview() {
       ) : (
         <>
           {isNew && <FirstSteps />}
-          <Attention findings={findings} />
+          <Attention
+            findings={findings}
+            failed={emails.data === undefined && emails.isError ? [...failed, emails] : failed}
+          />
           <Loaded query={statistics} what="statistics">
             {(data) => <Figures statistics={data} period={period} isNew={isNew} />}
           </Loaded>

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { useChange, useGet, useList } from '../../api/hooks.ts'
+import { useChange, useFirstReading, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { actionsColumn } from '../../components/data-table.tsx'
@@ -12,11 +12,11 @@ import { Section } from '../../components/facts.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
 import { LinkButton } from '../../components/link-button.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { Loaded, Loading } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
 import type { Audience } from './audience.ts'
-import { AudienceSegments } from './audience-segments.tsx'
+import { AudienceSegments, useAudienceSegments } from './audience-segments.tsx'
 import { type ContactAct, ContactDialog, type ContactNames } from './contact-dialogs.tsx'
 import { ContactMenu } from './contact-menu.tsx'
 import { DeleteAudience } from './delete-audience.tsx'
@@ -66,23 +66,31 @@ export function AudienceDetail() {
       }
     >
       <Loaded query={query} what="audience">
-        {(read) => (
-          <>
-            <Copyable label="Copy the ID" value={id} />
-            {read.doubleOptIn !== null && (
-              <p className="dimmed">People who are added confirm first, by an email from {read.doubleOptIn.from}.</p>
-            )}
-            {can('segments:read') && <AudienceSegments audienceId={id} />}
-            <Section title="Contacts" action={can('contacts:read') && <ExportContacts audienceId={id} />}>
-              <Contacts audience={read} />
-            </Section>
-          </>
-        )}
+        {(read) => <Details audience={read} />}
       </Loaded>
       {act === 'add' && <AddContact audienceId={id} onClose={close} />}
       {act === 'edit' && audience && <EditAudience audience={audience} onClose={close} />}
       {act === 'delete' && audience && <DeleteAudience audience={audience} leadsTo="/audiences" onClose={close} />}
     </Screen>
+  )
+}
+
+function Details({ audience }: { audience: Audience }) {
+  const { can } = useScope()
+  const { id, doubleOptIn } = audience
+  const segments = useAudienceSegments(id)
+  if (useFirstReading([segments])) return <Loading />
+  return (
+    <>
+      <Copyable label="Copy the ID" value={id} />
+      {doubleOptIn !== null && (
+        <p className="dimmed">People who are added confirm first, by an email from {doubleOptIn.from}.</p>
+      )}
+      {can('segments:read') && <AudienceSegments audienceId={id} query={segments} />}
+      <Section title="Contacts" action={can('contacts:read') && <ExportContacts audienceId={id} />}>
+        <Contacts audience={audience} />
+      </Section>
+    </>
   )
 }
 

@@ -1,5 +1,6 @@
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
@@ -7,10 +8,18 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 /** Segments that are named here. The others are in the list of segments. */
 const shown = 10
 
-/** The segments of an audience, in one line, and the button that makes one. */
-export function AudienceSegments({ audienceId }: { audienceId: string }) {
+/** Reads the segments of an audience, where the reader may see them. */
+export function useAudienceSegments(audienceId: string) {
   const { can } = useScope()
-  const { data } = useGet('GET /v1/segments', { query: { audienceId, limit: shown } })
+  return useGet('GET /v1/segments', { query: { audienceId, limit: shown } }, { enabled: can('segments:read') })
+}
+
+type Props = { audienceId: string; query: ReturnType<typeof useAudienceSegments> }
+
+/** The segments of an audience, in one line, and the button that makes one. */
+export function AudienceSegments({ audienceId, query }: Props) {
+  const { can } = useScope()
+  const { data, error, refetch } = query
   const create = can('segments:write') && (
     <LinkButton size="xs" variant="default" to="/segments/new" search={{ audience: audienceId }}>
       Create segment
@@ -18,6 +27,7 @@ export function AudienceSegments({ audienceId }: { audienceId: string }) {
   )
   return (
     <Section title="Segments" action={create}>
+      {data === undefined && error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
       {data?.data.length === 0 && (
         <p className="dimmed">None yet. A segment is the people of this audience for whom conditions hold.</p>
       )}

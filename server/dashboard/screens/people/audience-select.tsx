@@ -2,6 +2,7 @@ import { NativeSelect } from '@mantine/core'
 import { useGet } from '../../api/hooks.ts'
 import { Empty } from '../../components/empty.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
+import { unread } from '../../components/unread.tsx'
 
 /** As many audiences as one page of the API has. */
 const offered = 100
@@ -10,7 +11,8 @@ type Props = { value: string; onChange: (audienceId: string) => void }
 
 /** Lets the reader choose an audience. Empty: none is chosen. */
 export function AudienceSelect({ value, onChange }: Props) {
-  const { data: audiences } = useGet('GET /v1/audiences', { query: { limit: offered } })
+  const query = useGet('GET /v1/audiences', { query: { limit: offered } })
+  const { data: audiences } = query
   const known = audiences?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
   // One that is older than those that are offered, and was linked to.
   const isOther = value !== '' && audiences !== undefined && !known.some((option) => option.value === value)
@@ -18,6 +20,7 @@ export function AudienceSelect({ value, onChange }: Props) {
     <NativeSelect
       label="Audience"
       description={audiences?.nextCursor == null ? undefined : `The newest ${offered} are offered.`}
+      error={unread(query, 'The audiences')}
       value={value}
       onChange={(event) => onChange(event.currentTarget.value)}
       data={[

@@ -9,6 +9,7 @@ import { FormDialog } from '../../components/form-dialog.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { type ContactAct, ContactDialog, type ContactNames } from './contact-dialogs.tsx'
 import { ContactMenu } from './contact-menu.tsx'
@@ -75,7 +76,9 @@ export function SubscriberAudiences({ subscriber }: { subscriber: Subscriber }) 
 const offered = 100
 
 function AddToAudience({ email, onClose }: { email: string; onClose: () => void }) {
-  const { data: audiences } = useGet('GET /v1/audiences', { query: { limit: offered } })
+  const query = useGet('GET /v1/audiences', { query: { limit: offered } })
+  const { data: audiences } = query
+  const fault = unread(query, 'The audiences')
   const add = useChange('POST /v1/audiences/:audienceId/contacts')
   const { form, ...sending } = useApiForm({
     initial: { audienceId: '' },
@@ -96,6 +99,7 @@ function AddToAudience({ email, onClose }: { email: string; onClose: () => void 
           ...(audiences?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []),
         ]}
         {...form.getInputProps('audienceId')}
+        {...(fault !== null && { error: fault })}
       />
     </FormDialog>
   )

@@ -1,11 +1,11 @@
 import { Button, Group } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { useGet } from '../../api/hooks.ts'
+import { useFirstReading, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { Loaded, Loading } from '../../components/loaded.tsx'
 import { MoreMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
@@ -16,9 +16,9 @@ import { SubscriberAudiences } from './subscriber-audiences.tsx'
 import { type SubscriberAct, SubscriberDialog } from './subscriber-dialogs.tsx'
 import { SubscriberEmails } from './subscriber-emails.tsx'
 import { SubscriberMenu } from './subscriber-menu.tsx'
-import { SubscriberProperties } from './subscriber-properties.tsx'
-import { SubscriberTopics } from './subscriber-topics.tsx'
-import { SuppressionNotice } from './suppression-notice.tsx'
+import { SubscriberProperties, useDeclared } from './subscriber-properties.tsx'
+import { SubscriberTopics, useTopicsOf } from './subscriber-topics.tsx'
+import { SuppressionNotice, useSuppression } from './suppression-notice.tsx'
 
 /** One person: whether they can be written to, their audiences, and what was sent to them. */
 export function SubscriberDetail() {
@@ -41,11 +41,15 @@ export function SubscriberDetail() {
 }
 
 function Details({ subscriber }: { subscriber: Subscriber }) {
-  const { mode, can } = useScope()
+  const { can } = useScope()
   const { id, email, createdAt, updatedAt } = subscriber
+  const suppression = useSuppression(email)
+  const declared = useDeclared()
+  const topics = useTopicsOf(id)
+  if (useFirstReading([suppression, declared, topics])) return <Loading />
   return (
     <>
-      {mode === 'live' && can('suppressions:read') && <SuppressionNotice address={email} />}
+      <SuppressionNotice query={suppression} />
       <Facts
         of={[
           ['Name', nameOf(subscriber)],
@@ -64,8 +68,8 @@ function Details({ subscriber }: { subscriber: Subscriber }) {
           ['ID', <Copyable key="id" label="Copy the ID" value={id} />],
         ]}
       />
-      {can('contacts:read') && <SubscriberProperties subscriber={subscriber} />}
-      <SubscriberTopics subscriber={subscriber} />
+      {can('contacts:read') && <SubscriberProperties subscriber={subscriber} query={declared} />}
+      <SubscriberTopics subscriber={subscriber} query={topics} />
       {can('contacts:read') && <SubscriberAudiences subscriber={subscriber} />}
       {can('emails:read') && <SubscriberEmails address={email} />}
     </>

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
@@ -9,11 +10,26 @@ import { type Property, type PropertyValue, shownValue, typedOf, valueTyped } fr
 import { PropertyInput } from '../properties/property-input.tsx'
 import type { Subscriber } from './person.ts'
 
-/** The values that a person has of the declared properties. Shows nothing where none is declared. */
-export function SubscriberProperties({ subscriber }: { subscriber: Subscriber }) {
+/** Reads the declared properties, where the reader may see them. */
+export function useDeclared() {
   const { can } = useScope()
-  const { data } = useGet('GET /v1/contact-properties', {})
+  return useGet('GET /v1/contact-properties', {}, { enabled: can('contacts:read') })
+}
+
+type SectionProps = { subscriber: Subscriber; query: ReturnType<typeof useDeclared> }
+
+/** The values that a person has of the declared properties. Shows nothing where none is declared. */
+export function SubscriberProperties({ subscriber, query }: SectionProps) {
+  const { can } = useScope()
+  const { data, error, refetch } = query
   const [isEditing, setEditing] = useState(false)
+  if (data === undefined && error !== null) {
+    return (
+      <Section title="Properties">
+        <ErrorNotice error={error} onRetry={() => void refetch()} />
+      </Section>
+    )
+  }
   const declared = data?.data ?? []
   if (declared.length === 0) return null
   const { properties } = subscriber

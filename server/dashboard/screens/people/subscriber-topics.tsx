@@ -7,10 +7,17 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 import { ExactTime } from '../../components/time.tsx'
 import type { Subscriber } from './person.ts'
 
+/** Reads the choices of a person. */
+export function useTopicsOf(id: string) {
+  return useGet('GET /v1/subscribers/:id/topics', { params: { id } })
+}
+
+type Props = { subscriber: Subscriber; query: ReturnType<typeof useTopicsOf> }
+
 /** Which topics a person gets, to change there. Shows nothing where the account has none. */
-export function SubscriberTopics({ subscriber: { id, status } }: { subscriber: Subscriber }) {
+export function SubscriberTopics({ subscriber: { id, status }, query }: Props) {
   const { can, mode } = useScope()
-  const { data, error } = useGet('GET /v1/subscribers/:id/topics', { params: { id } })
+  const { data, error, refetch } = query
   const choose = useChange('PATCH /v1/subscribers/:id/topics')
   const topics = data?.data ?? []
   if (error === null && topics.length === 0) return null
@@ -18,7 +25,7 @@ export function SubscriberTopics({ subscriber: { id, status } }: { subscriber: S
   return (
     <Section title="Topics">
       <Stack gap="xs">
-        {error !== null && <ErrorNotice error={error} />}
+        {data === undefined && error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
         {choose.error !== null && <ErrorNotice error={choose.error} />}
         {status === 'unsubscribed' && (
           <p className="dimmed note">This person has unsubscribed from everything, and gets none of them.</p>

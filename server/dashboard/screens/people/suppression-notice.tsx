@@ -1,4 +1,4 @@
-import { Alert, Button, Text } from '@mantine/core'
+import { Alert, Box, Button, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
@@ -6,13 +6,26 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Time } from '../../components/time.tsx'
 import { RemoveSuppression, SuppressionSource, suppressionReasons } from './suppression.tsx'
 
+/** Reads whether an address is suppressed, where it can be and the reader may see it. */
+export function useSuppression(address: string) {
+  const { can, mode } = useScope()
+  const isShown = mode === 'live' && can('suppressions:read')
+  return useGet('GET /v1/suppressions', { query: { address } }, { enabled: isShown })
+}
+
 /** Says that an address is suppressed, why and since when. Shows nothing for an address that is not. */
-export function SuppressionNotice({ address }: { address: string }) {
+export function SuppressionNotice({ query }: { query: ReturnType<typeof useSuppression> }) {
   const { can } = useScope()
-  const { data, error } = useGet('GET /v1/suppressions', { query: { address } })
+  const { data, error, refetch } = query
   const [isRemoving, setRemoving] = useState(false)
   // The API refuses to look for an address that no email can be sent to.
-  if (error !== null && error.status !== 422) return <ErrorNotice error={error} />
+  if (data === undefined && error !== null && error.status !== 422) {
+    return (
+      <Box mb="lg">
+        <ErrorNotice error={error} onRetry={() => void refetch()} />
+      </Box>
+    )
+  }
   const entry = data?.data[0]
   if (entry === undefined) return null
   return (

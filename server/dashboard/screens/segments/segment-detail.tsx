@@ -8,6 +8,7 @@ import { Confirm } from '../../components/confirm.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { unread } from '../../components/unread.tsx'
 import type { Segment } from './segment.ts'
 import { SegmentEditor } from './segment-editor.tsx'
 
@@ -42,8 +43,9 @@ export function SegmentDetail() {
 
 function AudienceLine({ id }: { id: string }) {
   const { can } = useScope()
-  const { data } = useGet('GET /v1/audiences/:id', { params: { id } }, { enabled: can('audiences:read') })
-  if (data === undefined) return <>Of an audience</>
+  const query = useGet('GET /v1/audiences/:id', { params: { id } }, { enabled: can('audiences:read') })
+  const { data } = query
+  if (data === undefined) return unread(query, 'The audience') ?? <>Of an audience</>
   return (
     <>
       Of the audience <ScreenLink to={`/audiences/${id}`}>{data.name}</ScreenLink>

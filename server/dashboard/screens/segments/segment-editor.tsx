@@ -1,6 +1,6 @@
 import '../../styles/conditions.css'
 import '../../styles/forms.css'
-import { Alert, Button, Flex, Text, TextInput } from '@mantine/core'
+import { Alert, Box, Button, Flex, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
@@ -12,6 +12,7 @@ import { DownloadButton } from '../../components/download-button.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { Loading } from '../../components/loaded.tsx'
+import { unread } from '../../components/unread.tsx'
 import { capitalized } from '../../components/use-api-form.ts'
 import { ConditionGroup } from './condition-group.tsx'
 import { type Faults, faultsAt, type Group, groupOf, type Places, replaced, written } from './condition-tree.ts'
@@ -39,7 +40,7 @@ export function SegmentEditor(props: Props) {
 /** Campaigns and topics that one request reads: a page of the API. */
 const offered = 100
 
-/** Returns all topics of the account, which are two pages at most. Undefined: not read, or not for this reader. */
+/** Returns all topics of the account, two pages at most, or what failed. Undefined: not read, or not for this reader. */
 function useTopics() {
   const { can } = useScope()
   const first = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
@@ -49,9 +50,10 @@ function useTopics() {
     { query: { limit: offered, ...(cursor !== undefined && { cursor }) } },
     { enabled: cursor !== undefined },
   )
-  if (first.data === undefined) return undefined
-  if (cursor === undefined) return first.data.data
-  return second.data && [...first.data.data, ...second.data.data]
+  const fault = unread(first, 'The topics') ?? unread(second, 'The topics')
+  if (first.data === undefined) return { topics: undefined, fault }
+  if (cursor === undefined) return { topics: first.data.data, fault }
+  return { topics: second.data && [...first.data.data, ...second.data.data], fault }
 }
 
 function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<typeof written>[1] }) {
@@ -60,7 +62,8 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
   const client = useQueryClient()
   const isEditable = can('segments:write')
   const campaigns = useGet('GET /v1/campaigns', { query: { limit: offered } }, { enabled: can('campaigns:read') })
-  const topics = useTopics()
+  const { topics, fault: topicsFault } = useTopics()
+  const fault = unread(campaigns, 'The campaigns') ?? topicsFault
   const [name, setName] = useState(initial.name)
   const [root, setRoot] = useState<Group>(() => groupOf(initial.conditions))
   const [isAsked, setAsked] = useState(false)
@@ -109,6 +112,7 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
         error={isAsked && name.trim() === '' ? 'Enter a name.' : refused.name}
       />
       <Section title="Conditions">
+        {fault !== null && <Box mb="sm">{fault}</Box>}
         <fieldset className="plain" disabled={!isEditable}>
           <ConditionGroup
             group={root}

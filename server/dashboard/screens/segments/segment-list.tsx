@@ -10,6 +10,7 @@ import { LinkButton } from '../../components/link-button.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import type { Segment } from './segment.ts'
 
 /** The segments of all audiences, or of one. Both modes share them. */
@@ -18,8 +19,8 @@ export function SegmentList() {
   const filters = useFilters(['audience'])
   const { audience: audienceId } = filters.values
   const list = useList('GET /v1/segments', { query: given({ audienceId }) })
-  const { data: audiences } = useGet('GET /v1/audiences', { query: { limit: 100 } }, { enabled: can('audiences:read') })
-  const options = audiences?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
+  const audiences = useGet('GET /v1/audiences', { query: { limit: 100 } }, { enabled: can('audiences:read') })
+  const options = audiences.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
   const names = new Map(options.map(({ value, label }) => [value, label]))
   const columns: readonly Column<Segment>[] = [
     {
@@ -62,6 +63,7 @@ export function SegmentList() {
       <FilteredList
         filters={filters}
         inputs={<SelectFilter filters={filters} name="audience" label="Audience" isWide options={options} />}
+        unreadOptions={unread(audiences, 'The audiences')}
         label="Segments"
         list={list}
         columns={columns}

@@ -29,6 +29,9 @@ export function Members() {
   const [asked, setAsked] = useState<Asked | null>(null)
   const members = useList('GET /v1/members', {})
   const invitations = useList('GET /v1/invitations', {})
+  // Both at once, so that those who are invited do not come in later and move what is shown.
+  const isReading = invitations.rows === undefined && invitations.error === null
+  const shown = isReading ? { ...members, rows: undefined } : members
   const mayWrite = can('members:write')
   const mayChange = (role: Role) => mayWrite && rolesGivenBy(account.role).includes(role)
   const close = () => setAsked(null)
@@ -81,8 +84,8 @@ export function Members() {
         )
       }
     >
-      <DataTable label="Members" list={members} columns={columns} keyOf={({ userId }) => userId} empty={null} />
-      {(invitations.rows?.length ?? 0) > 0 && (
+      <DataTable label="Members" list={shown} columns={columns} keyOf={({ userId }) => userId} empty={null} />
+      {((invitations.rows?.length ?? 0) > 0 || invitations.error !== null) && (
         <Section title="Invited">
           <DataTable
             label="Invitations"

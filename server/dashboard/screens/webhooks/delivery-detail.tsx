@@ -149,10 +149,14 @@ function EventOf({ delivery: { sample, eventId } }: { delivery: Delivery }) {
 
 /** The body of the request, as it is sent. */
 function Body({ delivery: { id: deliveryId }, webhookId: id }: DetailsProps) {
-  const { data: event, error } = useGet('GET /v1/webhooks/:id/deliveries/:deliveryId/event', {
+  const {
+    data: event,
+    error,
+    refetch,
+  } = useGet('GET /v1/webhooks/:id/deliveries/:deliveryId/event', {
     params: { id, deliveryId },
   })
-  if (error !== null) return <ErrorNotice error={error} />
+  if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />
   // It is in a header of deliveries, and not in their body.
   const { mode: _mode, ...pushed }: Readonly<Record<string, unknown>> = event ?? {}
   return (

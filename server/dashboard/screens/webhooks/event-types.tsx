@@ -44,10 +44,13 @@ export function EventTypes() {
           keyOf={({ type }) => type}
         />
       )}
-      <Section title="A program that receives them">
-        <p className="lead">It checks signatures, refuses replays and handles each event once.</p>
-        <ReceiverProgram url={null} />
-      </Section>
+      {/* Below a table that is read, so that it keeps its place. */}
+      {(data !== undefined || error !== null) && (
+        <Section title="A program that receives them">
+          <p className="lead">It checks signatures, refuses replays and handles each event once.</p>
+          <ReceiverProgram url={null} />
+        </Section>
+      )}
     </Screen>
   )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Box, Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
@@ -10,6 +10,7 @@ import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
+import { unread } from '../../components/unread.tsx'
 import { countOf, percentOf } from '../overview/format.ts'
 import { daysAgo } from '../overview/period.ts'
 import { CreateWebhook } from './create-webhook.tsx'
@@ -111,11 +112,12 @@ export function WebhookList() {
   const { mode, can, portal } = useScope()
   const list = useList('GET /v1/webhooks', {})
   const seesFigures = portal === null && can('statistics:read')
-  const { data: ranking } = useGet(
+  const ranking = useGet(
     'GET /v1/statistics/ranking',
     { query: { by: 'webhook', since: daysAgo(1), limit: maxFigures } },
     { enabled: seesFigures, pollMs: () => pollMs },
   )
+  const fault = unread(ranking, 'The figures since yesterday')
   const [isCreating, setCreating] = useState(false)
   const add = (variant: 'filled' | 'default') =>
     can('webhooks:write') && (
@@ -142,7 +144,7 @@ export function WebhookList() {
       <DataTable
         label="Webhooks"
         list={list}
-        columns={columnsWith(seesFigures ? ranking?.data : null)}
+        columns={columnsWith(seesFigures ? ranking.data?.data : null)}
         keyOf={({ id }) => id}
         empty={
           <Empty
@@ -153,6 +155,7 @@ export function WebhookList() {
           </Empty>
         }
       />
+      {fault !== null && <Box mt="md">{fault}</Box>}
       {isCreating && <CreateWebhook onClose={() => setCreating(false)} />}
     </Screen>
   )
