@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findingsOf, type Known } from '../../server/dashboard/screens/overview/findings.ts'
+import { findingsOf, type Known, unlistedOf } from '../../server/dashboard/screens/overview/findings.ts'
 import { noFigures, toEmailTotals, toWebhookTotals } from '../../server/statistics/to-response.ts'
 
 const nothing: Known = { account: null, webhooks: [], domains: [], webhookFigures: [], domainFigures: [] }
@@ -112,6 +112,24 @@ test('a webhook that was disabled by the service is told, and one that a person 
   expect(disabled('failing')).toEqual([expect.stringContaining('every attempt failed')])
   expect(disabled('gone')).toEqual([expect.stringContaining('410')])
   expect(disabled('manual')).toEqual([])
+})
+
+test('objects that are not listed are looked up where their rates need attention', () => {
+  const figures = (sent: number, complained: number, attempts: number, failed: number) => ({
+    ...nothing,
+    domainFigures: [{ ...ofEmails({ sent, complained }), key: 'dom_2' }],
+    webhookFigures: [{ ...ofAttempts(attempts, failed), key: 'wh_2' }],
+  })
+  const failing = figures(1_000, 3, 100, 50)
+  expect(unlistedOf(failing)).toEqual({ domains: ['dom_2'], webhooks: ['wh_2'] })
+  expect(unlistedOf(figures(1_000, 0, 100, 0))).toEqual({ domains: [], webhooks: [] })
+  expect(unlistedOf(figures(499, 3, 9, 9))).toEqual({ domains: [], webhooks: [] })
+  const listed = { domains: [{ ...domain, id: 'dom_2' }], webhooks: [{ ...webhook, id: 'wh_2' }] }
+  expect(unlistedOf({ ...failing, ...listed })).toEqual({ domains: [], webhooks: [] })
+  expect(told({ ...failing, ...listed })).toEqual([
+    expect.stringContaining('bad /domains/dom_2/deliverability'),
+    expect.stringContaining('bad /webhooks/wh_2'),
+  ])
 })
 
 test('the worst stands first', () => {

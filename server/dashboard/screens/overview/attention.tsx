@@ -1,15 +1,15 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { ApiError } from '../../api/client.ts'
-import { useGet } from '../../api/hooks.ts'
+import { useFirstReading, useGet, useGetEach } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
-import { type Finding, findingsOf } from './findings.ts'
+import { type Finding, findingsOf, type Known, unlistedOf } from './findings.ts'
 import { daysAgo } from './period.ts'
 
 const pollMs = 60_000
-/** Objects of each kind that are looked at: the newest, and the busiest. */
+/** Objects of each kind that are looked at: the newest, and the busiest. Of the busiest, those in trouble are named. */
 const limit = 100
 
 type Failed = { error: ApiError | null; refetch: () => unknown }
@@ -26,16 +26,31 @@ export function useFindings(): { findings: Finding[]; isReading: boolean; failed
   const domainFigures = useGet('GET /v1/statistics/ranking', { query: lastWeek }, ofDomains)
   const webhookFigures = useGet('GET /v1/statistics/ranking', { query: lastDay }, ofWebhooks)
   const account = useGet('GET /v1/account', {}, { pollMs: () => pollMs })
-  const findings = findingsOf({
+  const listed: Known = {
     account: account.data ?? null,
     domains: domains.data?.data ?? [],
     webhooks: webhooks.data?.data ?? [],
     domainFigures: domainFigures.data?.data ?? [],
     webhookFigures: webhookFigures.data?.data ?? [],
+  }
+  // Older than the newest, or deleted: those that are not on a page with all there is are deleted.
+  const unlisted = unlistedOf(listed)
+  const idsWhere = (page: { nextCursor: string | null } | undefined, ids: string[]) =>
+    page == null || page.nextCursor === null ? [] : ids.map((id) => ({ params: { id } }))
+  const olderDomains = useGetEach('GET /v1/domains/:id', idsWhere(domains.data, unlisted.domains))
+  const olderWebhooks = useGetEach('GET /v1/webhooks/:id', idsWhere(webhooks.data, unlisted.webhooks))
+  const findings = findingsOf({
+    ...listed,
+    domains: [...listed.domains, ...olderDomains.flatMap(({ data }) => data ?? [])],
+    webhooks: [...listed.webhooks, ...olderWebhooks.flatMap(({ data }) => data ?? [])],
   })
   const all = [account, domains, webhooks, domainFigures, webhookFigures]
-  const isReading = all.some(({ isLoading }) => isLoading)
-  const failed = all.filter(({ data, isError }) => data === undefined && isError)
+  const older = [...olderDomains, ...olderWebhooks]
+  const isFirst = useFirstReading([...all, ...older])
+  const isReading = isFirst || all.some(({ isLoading }) => isLoading)
+  const failed = [...all, ...older.filter(({ error }) => error?.status !== 404)].filter(
+    ({ data, isError }) => data === undefined && isError,
+  )
   return { findings, isReading, failed }
 }
 

@@ -51,6 +51,26 @@ export function findingsOf(known: Known): Finding[] {
   return [...all.filter(({ tone }) => tone === 'bad'), ...all.filter(({ tone }) => tone === 'warn')]
 }
 
+/**
+ * Returns the ids of the domains and webhooks whose rates need attention, and that are not among those that were read.
+ * They may be deleted, too.
+ */
+export function unlistedOf({ domains, webhooks, domainFigures, webhookFigures }: Known): {
+  domains: string[]
+  webhooks: string[]
+} {
+  const known = new Set([...domains, ...webhooks].map(({ id }) => id))
+  const unknown = (figures: readonly Ranked[]) => figures.filter(({ key }) => !known.has(key))
+  return {
+    domains: unknown(domainFigures)
+      .filter(({ emails }) => emails !== null && (complaintTone(emails) ?? bounceTone(emails)) !== null)
+      .map(({ key }) => key),
+    webhooks: unknown(webhookFigures)
+      .filter(({ webhooks: counted }) => counted !== null && failureTone(counted) !== null)
+      .map(({ key }) => key),
+  }
+}
+
 function* ofRequests({ account }: Known): Generator<Finding> {
   if (account === null) return
   const { limit, busiest } = account.requests
@@ -86,18 +106,18 @@ function* ofRates({ domains, domainFigures }: Known): Generator<Finding> {
     const about = names.get(key)
     if (about === undefined || emails === null) continue
     const { complaint, bounce } = emails.rates
+    const ofComplaints = complaintTone(emails)
+    const ofBounces = bounceTone(emails)
     const link = { to: `/domains/${key}/deliverability`, label: 'See its deliverability' }
-    const complaintTone = toneOf(complaint, complaints)
-    if (complaintTone !== null && emails.sent >= minRecipients) {
+    if (ofComplaints !== null) {
       const limit =
-        complaintTone === 'bad' ? 'Gmail and Yahoo ask for less than 0.3 %.' : 'Gmail asks for less than 0.1 %.'
+        ofComplaints === 'bad' ? 'Gmail and Yahoo ask for less than 0.3 %.' : 'Gmail asks for less than 0.1 %.'
       const text = `${percentOf(complaint, 2)} of the recipients of the last 7 days complained. ${limit}`
-      yield { tone: complaintTone, about, text, link }
+      yield { tone: ofComplaints, about, text, link }
     }
-    const bounceTone = toneOf(bounce, bounces)
-    if (bounceTone !== null && emails.sent + emails.rejected >= minRecipients) {
+    if (ofBounces !== null) {
       const text = `${percentOf(bounce)} of the emails of the last 7 days bounced. Above 5 % harms the reputation of a sender.`
-      yield { tone: bounceTone, about, text, link }
+      yield { tone: ofBounces, about, text, link }
     }
   }
 }
@@ -115,15 +135,30 @@ function* ofWebhooks({ webhooks, webhookFigures }: Known): Generator<Finding> {
       continue
     }
     const counted = figures.get(id)
-    const failure = counted?.rates.failure ?? null
-    const tone = toneOf(failure, failures)
-    if (counted == null || tone === null || counted.attempts < minAttempts) continue
-    const text = `${percentOf(failure, 0)} of ${countOf(counted.attempts)} attempts since yesterday failed.`
+    const tone = counted == null ? null : failureTone(counted)
+    if (counted == null || tone === null) continue
+    const text = `${percentOf(counted.rates.failure, 0)} of ${countOf(counted.attempts)} attempts since yesterday failed.`
     yield { tone, about, text, link: { to: `/webhooks/${id}`, label: 'See its deliveries' } }
   }
 }
 
-function toneOf(share: number | null, { bad, warn }: { bad: number; warn: number }): Finding['tone'] | null {
+type EmailFigures = NonNullable<Ranked['emails']>
+type WebhookFigures = NonNullable<Ranked['webhooks']>
+type Tone = Finding['tone'] | null
+
+function complaintTone({ sent, rates }: EmailFigures): Tone {
+  return sent < minRecipients ? null : toneOf(rates.complaint, complaints)
+}
+
+function bounceTone({ sent, rejected, rates }: EmailFigures): Tone {
+  return sent + rejected < minRecipients ? null : toneOf(rates.bounce, bounces)
+}
+
+function failureTone({ attempts, rates }: WebhookFigures): Tone {
+  return attempts < minAttempts ? null : toneOf(rates.failure, failures)
+}
+
+function toneOf(share: number | null, { bad, warn }: { bad: number; warn: number }): Tone {
   if (share === null || share < warn) return null
   return share >= bad ? 'bad' : 'warn'
 }
