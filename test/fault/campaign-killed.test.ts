@@ -23,7 +23,7 @@ afterEach(async () => {
 /** A process is killed this long after it is ready, or after so many messages, at most. */
 const longestLifeMs = 500
 const longestLifeMessages = 80
-/** Milliseconds between two looks for A/B tests and throttles whose time passes. */
+/** Milliseconds between two looks for A/B tests, throttles and retries whose time passes. */
 const passingMs = 20
 /** The mail server takes this long to answer a message, at most. Milliseconds. */
 const longestAnswerMs = 40
@@ -39,7 +39,7 @@ const people = rounds({ short: 210, long: 650 })
 function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   // The test of its variants is over as soon as it was sent, so that kills fall on the choice of the winner too.
-  const passing = setInterval(() => void stage.passTime(), passingMs)
+  const passing = setInterval(() => void Promise.all([stage.passTime(), stage.passRetries()]), passingMs)
   const kind = random.pick(['time', 'message', 'change'] as const)
   const [messages, lifeMs] = [random.int(longestLifeMessages), random.number(longestLifeMs)]
   let left = kind === 'message' ? messages : Number.POSITIVE_INFINITY

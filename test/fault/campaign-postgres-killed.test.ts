@@ -27,7 +27,7 @@ const longestLifeMs = 700
 /** The mail server takes this long to answer a message, at most. Milliseconds. */
 const longestAnswerMs = 40
 
-/** Milliseconds between two looks for A/B tests and throttles whose time passes. */
+/** Milliseconds between two looks for A/B tests, throttles and retries whose time passes. */
 const passingMs = 20
 
 // The service lives through it all, and has what it sent in hand until it is written down.
@@ -74,5 +74,8 @@ test(`each person gets a campaign once when PostgreSQL is killed ${kills} times`
 })
 
 async function passTime(signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) await stage.passTime().then(() => delay(passingMs))
+  while (!signal.aborted) {
+    await Promise.all([stage.passTime(), stage.passRetries()])
+    await delay(passingMs)
+  }
 }

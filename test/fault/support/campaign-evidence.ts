@@ -23,16 +23,15 @@ export async function campaignVerdict(
   options: { areLossesKnown?: boolean } = {},
 ): Promise<string[]> {
   const { db } = stage.mail
-  const deadline = performance.now() + patienceMs
-  while ((await isUnderWay(db)) && performance.now() < deadline) {
-    await stage.passTime()
-    await delay(pollMs)
-  }
+  await waitWhile(() => isUnderWay(db), stage.passTime)
+  const wrongTried = await Promise.all(trials.map((trial) => wrongDeferred(stage, trial)))
+  await waitWhile(() => isTrying(db), stage.passRetries)
   const mail = await mailEvidence(stage.mail.trial(options), patienceMs)
   const events = await eventsOf(stage)
   const campaigns: CampaignEnd[] = []
   for (const trial of trials) campaigns.push(await endOf(stage, trial, events.get(trial.id) ?? []))
-  const wrong = [...judgeCampaigns({ mail, campaigns }), ...(await miscounted(db))]
+  const verdict = judgeCampaigns({ mail, refused: stage.refused, campaigns })
+  const wrong = [...wrongTried.flat(), ...verdict, ...(await miscounted(db))]
   for (const trial of trials) {
     wrong.push(...(await wrongMessages(stage, trial)), ...(await wrongThrottle(stage, trial)))
   }
@@ -100,9 +99,70 @@ async function wrongThrottle(stage: CampaignStage, trial: CampaignTrial): Promis
   })
 }
 
-async function isUnderWay(db: CampaignStage['mail']['db']): Promise<boolean> {
+/** Tells of a campaign whose statistics do not say how many people are still tried. It has ended. */
+async function wrongDeferred(stage: CampaignStage, { id }: CampaignTrial): Promise<string[]> {
+  for (;;) {
+    const before = await triedOf(stage, id)
+    const { deferred } = (await stage.ask({ path: `/v1/campaigns/${id}/statistics` })) as CampaignStatistics
+    // Otherwise one of them ended meanwhile.
+    if ((await triedOf(stage, id)) === before) {
+      return deferred === before ? [] : [`${id} counts ${deferred} as deferred, and there are ${before}`]
+    }
+  }
+}
+
+async function triedOf({ mail }: CampaignStage, id: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM emails e JOIN email_recipients r ON r.email_id = e.id
+    WHERE e.campaign_id = ${id} AND r.status IN ('queued', 'sending', 'deferred')
+  `.execute(mail.db)
+  return rows[0]?.count ?? 0
+}
+
+/** No retry comes before this. Milliseconds. */
+const firstRetryMs = 4 * 60_000
+
+/**
+ * Returns how many people were still tried as a campaign was completed, by the history of their emails: at least those
+ * that a server had refused. Who was sent to again may have got it before or after that.
+ */
+async function deferredOf({ mail }: CampaignStage, id: string): Promise<CampaignEnd['deferred']> {
+  const { rows } = await sql<{ least: number; most: number }>`
+    SELECT count(*)::int AS most,
+      count(*) FILTER (WHERE refused_at > c.ended_at - make_interval(secs => ${firstRetryMs / 1000}))::int AS least
+    FROM campaigns c JOIN emails e ON e.account_id = c.account_id AND e.campaign_id = c.id
+    JOIN LATERAL (
+      SELECT min(at) FILTER (WHERE type = 'deferred') AS refused_at FROM email_timeline
+      WHERE email_id = e.id AND type IN ('deferred', 'unknown', 'resent') HAVING count(*) > 0
+    ) AS t ON true
+    WHERE c.id = ${id}
+  `.execute(mail.db)
+  return rows[0] ?? { least: 0, most: 0 }
+}
+
+/** Calls `pass` until `isLeft` is false, for `patienceMs` at most. */
+async function waitWhile(isLeft: () => Promise<boolean>, pass: () => Promise<void>): Promise<void> {
+  const deadline = performance.now() + patienceMs
+  while ((await isLeft()) && performance.now() < deadline) {
+    await pass()
+    await delay(pollMs)
+  }
+}
+
+type Db = CampaignStage['mail']['db']
+
+/** Whether a campaign or a first attempt is left. */
+async function isUnderWay(db: Db): Promise<boolean> {
   const { rows } = await sql<{ left: boolean }>`
-    SELECT EXISTS (SELECT FROM campaigns WHERE due_at IS NOT NULL) AS left
+    SELECT EXISTS (SELECT FROM campaigns WHERE due_at IS NOT NULL)
+      OR EXISTS (SELECT FROM email_recipients WHERE status IN ('queued', 'sending')) AS left
+  `.execute(db)
+  return rows[0]?.left === true
+}
+
+async function isTrying(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ left: boolean }>`
+    SELECT EXISTS (SELECT FROM emails WHERE status IN ('queued', 'sending')) AS left
   `.execute(db)
   return rows[0]?.left === true
 }
@@ -127,7 +187,8 @@ async function endOf(stage: CampaignStage, trial: CampaignTrial, events: Campaig
   const { status, recipients: shown } = campaignShown.parse(await stage.ask({ path }))
   const statistics = (await stage.ask({ path: `${path}/statistics` })) as CampaignStatistics
   const recipients = await allOf(stage, `${path}/recipients?limit=100`, recipientPage)
-  return { id: trial.id, status, people: trial.people, shown, statistics, recipients, events }
+  const deferred = await deferredOf(stage, trial.id)
+  return { id: trial.id, status, people: trial.people, shown, statistics, recipients, events, deferred }
 }
 
 /** Returns the events of campaigns, oldest first, by campaign. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { newId } from '../../../server/shared/ids.ts'
+import { priorityOfRetry } from '../../../server/queue/priority-ranges.ts'
+import { newId, uuidOf } from '../../../server/shared/ids.ts'
 import type { Env } from '../../main/service-process.ts'
 import {
   abTestHours,
@@ -19,6 +20,7 @@ import {
 } from './campaign-features.ts'
 import { lapseClaims } from './claims.ts'
 import { type MailStage, type MailStageOptions, setMailStage } from './mail-stage.ts'
+import { rounds } from './rounds.ts'
 
 /** The outcome for a person by the responses of the API so far: they get the campaign once, may get it, or do not. */
 export type Fate = 'gets' | 'may' | 'nothing'
@@ -39,9 +41,14 @@ type CampaignParts = { segmentIds: string[]; topicId: string | null; templateIds
 /** An answer of the API. Null: none came, so that nobody knows whether it was done. */
 export type Answer = { status: number; body: unknown } | null
 
-/** Campaigns of a service that runs as a process of its own and sends over a scripted mail server. */
+/**
+ * Campaigns of a service that runs as a process of its own and sends over a scripted mail server, which refuses some
+ * people for now.
+ */
 export type CampaignStage = AsyncDisposable & {
   mail: MailStage
+  /** How often the mail server refused an address for now. */
+  refused: ReadonlyMap<string, number>
   /** Calls the API once. */
   call(method: string, path: string, body?: unknown): Promise<Answer>
   /** Calls the API until it answers. Throws for an answer that is not of `statuses`. */
@@ -74,6 +81,11 @@ export type CampaignStage = AsyncDisposable & {
    * does. Does nothing while the database is away.
    */
   passTime(): Promise<void>
+  /**
+   * Has the time come to try those again whom the mail server refused, of campaigns that have ended. Does nothing while
+   * the database is away.
+   */
+  passRetries(): Promise<void>
   /** Returns how much time has passed for the throttle of a campaign besides the time of the clock. Milliseconds. */
   passedOf(trial: CampaignTrial): number
 }
@@ -84,6 +96,11 @@ export const throttleSlackMs = 2_000
 /** Half of the people are in a zone that is ahead of the other, of a local time. */
 const zones = ['UTC', 'Europe/Berlin']
 const pollMs = 50
+/** The share of people whom the mail server refuses for now when it is asked, and how often it does so to one. */
+const refusedShare = 1 / 12
+const mostRefusals = rounds({ short: 1, long: 2 })
+/** The time of a retry is in whole seconds: see server/queue/priority-ranges.ts. Milliseconds. */
+const retrySlackMs = 1_000
 
 /** Hours of the day that are now, or far from now. */
 export function hoursOfDay(areNow: boolean): { from: string; to: string; timezone: string } {
@@ -101,6 +118,13 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
   let audiences = 0
   /** The campaigns with a throttle, and the time that `passTime` has had pass for them. Milliseconds. */
   const passed = new Map<string, number>()
+  const refused = new Map<string, number>()
+  mail.server.at('rcpt', ({ argument: address }) => {
+    const before = refused.get(address) ?? 0
+    if (before === mostRefusals || Math.random() >= refusedShare) return undefined
+    refused.set(address, before + 1)
+    return '451 4.7.1 Greylisted, come back later'
+  })
 
   async function call(method: string, path: string, body?: unknown): Promise<Answer> {
     try {
@@ -208,6 +232,7 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
 
   return {
     mail,
+    refused,
     call,
     ask,
     async begin({ people: count, features = noFeatures, inMs, isLocal = false, fields = {} }) {
@@ -265,6 +290,7 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
     },
     lapseLeases,
     passTime,
+    passRetries: () => passRetries().catch(() => undefined),
     passedOf: ({ id }) => passed.get(id) ?? 0,
     [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose](),
   }
@@ -289,6 +315,27 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
       () => [...passed.keys()],
     )
     for (const id of ids) passed.set(id, (passed.get(id) ?? 0) + throttleSlackMs)
+  }
+
+  async function passRetries(): Promise<void> {
+    const at = new Date(Date.now() - retrySlackMs)
+    const { rows } = await sql<{ id: string }>`
+      UPDATE email_recipients SET next_attempt_at = least(next_attempt_at, ${at})
+      WHERE (email_id, position) IN (
+        SELECT r.email_id, r.position
+        FROM campaigns c JOIN emails e ON e.account_id = c.account_id AND e.campaign_id = c.id
+        JOIN email_recipients r ON r.email_id = e.id
+        WHERE c.status IN ('completed', 'canceled') AND e.status IN ('queued', 'sending') AND r.status = 'deferred'
+        FOR UPDATE OF r SKIP LOCKED
+      )
+      RETURNING email_id AS id
+    `.execute(db)
+    if (rows.length === 0) return
+    await sql`
+      UPDATE pgboss.job SET start_after = ${at}, priority = ${priorityOfRetry(at, 'bulk')}
+      WHERE name = 'emails' AND id = ANY(${rows.map(({ id }) => uuidOf(id))}::uuid[]) AND state < 'active'
+        AND start_after > now()
+    `.execute(db)
   }
 
   async function lapseLeases(): Promise<void> {

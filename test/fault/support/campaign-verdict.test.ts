@@ -4,7 +4,7 @@ import { createLedger } from './ledger.ts'
 
 const address = (n: number) => `p${n}@example.com`
 
-/** Two people who got it, and one who unsubscribed before. */
+/** Two people who got it, the second after a refusal, and one who unsubscribed before. */
 function good(): CampaignEvidence {
   const campaign: CampaignEnd = {
     id: 'cmp_1',
@@ -51,17 +51,24 @@ function good(): CampaignEvidence {
       { type: 'campaign.sent', recipients: { total: 3 } },
       { type: 'campaign.completed', recipients: { total: 3, sent: 2, failed: 1, deferred: 1, skipped: 1 } },
     ],
+    deferred: { least: 1, most: 1 },
   }
   const sent = [1, 2].map((n) => ({ n, mark: address(n), messageId: `<${n}>` }))
   return {
     campaigns: [campaign],
+    refused: new Map([[address(2), 1]]),
     mail: {
       ledger: createLedger(),
       recipientsOf: () => [],
       emails: sent.map(({ mark, messageId }) => ({ mark, messageId, status: 'sent', hasJob: false })),
-      recipients: sent.map(({ mark }) => ({ mark, address: mark, status: 'accepted', resent: 0, lost: 0 })),
-      events: sent.map(({ n, mark }) => ({ id: `evt_${n}`, type: 'email.sent', to: mark })),
-      arrivals: sent.map(({ n }) => ({ path: '/1', eventId: `evt_${n}`, body: '', taken: true })),
+      recipients: sent.map(({ n, mark }) => {
+        return { mark, address: mark, status: 'accepted', resent: 0, deferred: n - 1, unknown: 0, lost: 0 }
+      }),
+      events: [
+        ...sent.map(({ n, mark }) => ({ id: `evt_${n}`, type: 'email.sent', to: mark })),
+        { id: 'evt_3', type: 'email.delivery_delayed', to: address(2) },
+      ],
+      arrivals: [1, 2, 3].map((n) => ({ path: '/1', eventId: `evt_${n}`, body: '', taken: true })),
       copies: sent.map(({ mark, messageId }) => ({ messageId, recipients: [mark] })),
     },
   }
@@ -134,4 +141,36 @@ test('a verdict tells of events that are missing, twice or wrong, and of a campa
   expect(judged((evidence, campaign) => withCampaign(evidence, campaign, { status: 'sending' }))).toContain(
     'cmp_1 is still sending',
   )
+})
+
+test('a verdict tells of those still tried who are counted otherwise than their history says', () => {
+  const said = judged((evidence, campaign) => withCampaign(evidence, campaign, { deferred: { least: 2, most: 3 } }))
+  expect(said).toBe('cmp_1 was told to have 1 deferred, and there were 2 to 3')
+  const later = judged((evidence, campaign) =>
+    withCampaign(evidence, campaign, { statistics: { ...campaign.statistics, deferred: 1 } }),
+  )
+  expect(later).toBe('cmp_1 counts 1 as deferred, and there are 0')
+})
+
+test('a verdict tells of a refusal that is not in the history of its email, and of an entry without a refusal', () => {
+  const refusedTwice = judged((evidence) => ({ ...evidence, refused: new Map([[address(2), 2]]) }))
+  expect(refusedTwice).toBe('p2@example.com was refused 2 times, and its history has 1')
+  const never = judged((evidence) => ({ ...evidence, refused: new Map() }))
+  expect(never).toBe('p2@example.com was refused 0 times, and its history has 1')
+})
+
+test('a verdict does not miss who was refused and then unsubscribed, or whose campaign was canceled then', () => {
+  for (const status of ['suppressed', 'canceled']) {
+    const withheld = (n: number) => (evidence: CampaignEvidence, campaign: CampaignEnd) => {
+      const { mail } = evidence
+      const recipients = mail.recipients.map((one) => (one.address === address(n) ? { ...one, status } : one))
+      const copies = mail.copies.filter((copy) => !copy.recipients.includes(address(n)))
+      const people = campaign.people.map((one) => ({ ...one, fate: 'may' as const }))
+      const { emails } = campaign.statistics
+      const statistics = { ...campaign.statistics, emails: { ...emails, sent: 1 } }
+      return { ...withCampaign(evidence, campaign, { people, statistics }), mail: { ...mail, recipients, copies } }
+    }
+    expect(judged(withheld(2))).toBe('')
+    expect(judged(withheld(1))).toBe('p1@example.com is handed over, and got nothing')
+  }
 })

@@ -6,6 +6,8 @@ import { judgeMail, type MailEvidence, type Recipient } from './mail-verdict.ts'
 export type CampaignEvidence = {
   /** Of the emails of all campaigns. Its ledger and `recipientsOf` are not looked at. */
   mail: MailEvidence
+  /** How often the mail server refused an address for now. */
+  refused: ReadonlyMap<string, number>
   campaigns: readonly CampaignEnd[]
 }
 
@@ -21,13 +23,16 @@ export type CampaignEnd = {
   recipients: readonly { subscriberId: string; status: string; reason: string | null }[]
   /** The events of the campaign that `GET /v1/events` lists. */
   events: readonly { type: string; recipients: unknown }[]
+  /** How many recipients were still tried as it was completed, by the history of their emails. */
+  deferred: { least: number; most: number }
 }
 
 /**
  * Returns the faults in words. There are none when each person got the campaign 0 or 1 times as they should, a second
- * time only where a reply was lost, when every count is exact, and when both events are there once.
+ * time only where a reply was lost, when each refusal is in the history of its email, when every count is exact, and
+ * when both events are there once.
  */
-export function judgeCampaigns({ mail, campaigns }: CampaignEvidence): string[] {
+export function judgeCampaigns({ mail, refused, campaigns }: CampaignEvidence): string[] {
   const copies = new Map<string, number>()
   for (const address of mail.copies.flatMap(({ recipients }) => recipients)) {
     copies.set(address, (copies.get(address) ?? 0) + 1)
@@ -35,6 +40,7 @@ export function judgeCampaigns({ mail, campaigns }: CampaignEvidence): string[] 
   const emails = new Map(mail.recipients.map((recipient) => [recipient.address, recipient]))
   return [
     ...judgeMail(sentOf(mail, campaigns)),
+    ...wrongRefusals(mail.recipients, refused),
     ...campaigns.flatMap((campaign) => [
       ...wrongPeople(campaign, { copies, emails }),
       ...wrongCounts(campaign, emails),
@@ -65,6 +71,18 @@ function sentOf(mail: MailEvidence, campaigns: readonly CampaignEnd[]): MailEvid
   }
 }
 
+function* wrongRefusals(recipients: readonly Recipient[], refused: ReadonlyMap<string, number>): Generator<string> {
+  for (const { address, status, deferred, resent } of recipients) {
+    const times = refused.get(address) ?? 0
+    if (deferred > times) yield `${address} was refused ${times} times, and its history has ${deferred}`
+    // Each that is not written down was on its way as a process died: the email was sent again if it could be.
+    const known = deferred + resent
+    if (status === 'accepted' && times > known) {
+      yield `${address} was refused ${times} times, and its history has ${known}`
+    }
+  }
+}
+
 type Sent = { copies: ReadonlyMap<string, number>; emails: ReadonlyMap<string, Recipient> }
 
 function* wrongPeople({ people, recipients }: CampaignEnd, { copies, emails }: Sent): Generator<string> {
@@ -77,14 +95,20 @@ function* wrongPeople({ people, recipients }: CampaignEnd, { copies, emails }: S
     if (fate === 'gets' && times === 0) yield `${address} got nothing, and is ${status}`
     if (fate === 'nothing' && times > 0) yield `${address} should get nothing, and got ${times}`
     if (status !== 'handed_over' && times > 0) yield `${address} is ${status}, and got ${times}`
-    // An email that was being sent as the process died, and was withheld afterwards, may have arrived or not.
-    const mayHaveArrived = emails.get(address)?.status === 'failed'
-    if (status === 'handed_over' && times === 0 && !mayHaveArrived) yield `${address} is handed over, and got nothing`
+    if (status === 'handed_over' && times === 0 && !isWithheld(emails.get(address))) {
+      yield `${address} is handed over, and got nothing`
+    }
     if (status === 'queued') yield `${address} is still queued`
   }
   const known = new Set(people.map(({ subscriberId }) => subscriberId))
   for (const { subscriberId } of recipients) if (!known.has(subscriberId)) yield `${subscriberId} is nobody's recipient`
   if (told.size !== recipients.length) yield 'somebody is listed twice'
+}
+
+/** Whether nothing more was sent to a recipient after an attempt that failed, or that its process did not survive. */
+function isWithheld(email: Recipient | undefined): boolean {
+  if (email === undefined) return false
+  return email.status === 'failed' || (email.deferred > 0 && withheld.includes(email.status))
 }
 
 function* wrongCounts(
@@ -100,6 +124,7 @@ function* wrongCounts(
     ['waiting', statistics.waiting, 0],
     ['queued', statistics.queued, 0],
     ['handed over', statistics.handedOver, count('handed_over')],
+    ['deferred', statistics.deferred, 0],
     ['failed', statistics.failed, count('failed')],
     ['left', skipped.left, count('skipped', 'left')],
     ['unsubscribed', skipped.unsubscribed, count('skipped', 'unsubscribed')],
@@ -116,17 +141,18 @@ function* wrongCounts(
     yield `${id} has ${statistics.recipients} recipients, and its counts add up to ${sum}`
 }
 
-function* wrongEvents({ id, status, statistics, events }: CampaignEnd): Generator<string> {
+function* wrongEvents({ id, status, statistics, events, deferred: tried }: CampaignEnd): Generator<string> {
   const { recipients: total, handedOver: sent } = statistics
   const began = { type: 'campaign.sent', recipients: { total } }
   const { left, unsubscribed, suppressed } = statistics.skipped
   const skipped = left + unsubscribed + suppressed
-  // How many were still tried then is not known now.
   const { deferred = 0 } = Object(events.at(-1)?.recipients)
   const ended = { type: 'campaign.completed', recipients: { total, sent, failed: total - sent, deferred, skipped } }
   const whileSending = total > 0 ? [began] : []
   const expected = JSON.stringify(status === 'completed' ? [began, ended] : whileSending)
-  if (deferred > sent) yield `${id} was told to have ${deferred} deferred of ${sent}`
+  if (status === 'completed' && (deferred < tried.least || deferred > tried.most)) {
+    yield `${id} was told to have ${deferred} deferred, and there were ${tried.least} to ${tried.most}`
+  }
   const told = JSON.stringify(events)
   // One that is canceled before it starts has its list, or a part of it, and no event.
   if (told !== expected && !(status === 'canceled' && told === '[]' && sent === 0)) {

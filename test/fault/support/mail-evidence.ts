@@ -61,6 +61,9 @@ async function gather({ db, ledger, recipientsOf, recorder, messages, lost }: Ma
   }
 }
 
+/** Returns the SQL for how many entries of a type the history of a recipient has. */
+const entriesOf = (type: string) => sql<number>`(count(*) FILTER (WHERE t.type = ${type}))::int`
+
 type Gathered = Pick<MailEvidence, 'emails' | 'recipients'>
 
 async function emailsOf(db: Db, lost: MailTrial['lost']): Promise<Gathered> {
@@ -76,17 +79,18 @@ async function emailsOf(db: Db, lost: MailTrial['lost']): Promise<Gathered> {
       const recipients = await trx
         .selectFrom('email_recipients as r')
         .innerJoin('emails as e', 'e.id', 'r.email_id')
-        .select(({ selectFrom, fn }) => [
+        .leftJoin('email_timeline as t', (join) =>
+          join.onRef('t.email_id', '=', 'r.email_id').onRef('t.position', '=', 'r.position'),
+        )
+        .select([
           'e.subject as mark',
           'r.address',
           'r.status',
-          selectFrom('email_timeline as t')
-            .select(fn.countAll<string>().as('count'))
-            .whereRef('t.email_id', '=', 'r.email_id')
-            .whereRef('t.position', '=', 'r.position')
-            .where('t.type', '=', 'resent')
-            .as('resent'),
+          entriesOf('resent').as('resent'),
+          entriesOf('deferred').as('deferred'),
+          entriesOf('unknown').as('unknown'),
         ])
+        .groupBy(['e.subject', 'r.email_id', 'r.position', 'r.address', 'r.status'])
         .execute()
       const jobs = await sql<{ id: string }>`
         SELECT id FROM pgboss.job WHERE name = 'emails' AND state <= 'active'
@@ -94,11 +98,7 @@ async function emailsOf(db: Db, lost: MailTrial['lost']): Promise<Gathered> {
       const queued = new Set(jobs.rows.map((job) => job.id))
       return {
         emails: emails.map(({ id, ...email }) => ({ ...email, hasJob: queued.has(uuidOf(id)) })),
-        recipients: recipients.map(({ resent, ...recipient }) => ({
-          ...recipient,
-          resent: Number(resent),
-          lost: lost?.(recipient.address) ?? null,
-        })),
+        recipients: recipients.map((recipient) => ({ ...recipient, lost: lost?.(recipient.address) ?? null })),
       }
     })
 }

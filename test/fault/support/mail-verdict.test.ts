@@ -20,7 +20,7 @@ function allWell(change: (evidence: MailEvidence & { ledger: Ledger }) => Partia
 }
 
 const email = { mark: 'hello', status: 'sent', messageId: '<1@test>', hasJob: false }
-const recipient = { mark: 'hello', address: 'ada', status: 'accepted', resent: 0, lost: 0 }
+const recipient = { mark: 'hello', address: 'ada', status: 'accepted', resent: 0, deferred: 0, unknown: 0, lost: 0 }
 const event = { id: 'evt_1', type: 'email.sent', to: 'ada' }
 const arrival = { path: '/1', eventId: 'evt_1', body: '{}', taken: true }
 const copy = { messageId: '<1@test>', recipients: ['ada'] }
@@ -53,6 +53,11 @@ test.each<[string, string, Parameters<typeof allWell>[0]]>([
     'a delay that was none',
     'told of by email.delivery_delayed, email.sent',
     () => ({ events: [{ ...event, type: 'email.delivery_delayed' }, event] }),
+  ],
+  [
+    'a delay that nothing tells of',
+    'told of by email.sent',
+    () => ({ recipients: [{ ...recipient, deferred: 1 }] }),
   ],
   ['no event', 'told of by nothing', () => ({ events: [] })],
   ['an event that did not arrive', 'was not delivered', () => ({ arrivals: [{ ...arrival, taken: false }] })],

@@ -23,6 +23,10 @@ export type Recipient = {
   status: string
   /** How often its history says that it was sent to again because an answer was not known. */
   resent: number
+  /** How often its history says that a server refused it for now. */
+  deferred: number
+  /** How often its history says that nobody knows what came of an attempt. */
+  unknown: number
   /** How often a process died while it was sending to it; null: not known. */
   lost: number | null
 }
@@ -30,7 +34,7 @@ export type Recipient = {
 /**
  * Returns the faults in words. There are none when every email that was accepted reached all its recipients, a second
  * time only where a reply had been lost, with the same Message-ID and an entry in the history, when there is one event
- * for each recipient, and when nothing is stuck.
+ * for each recipient, and one of the delay where there was any, and when nothing is stuck.
  */
 export function judgeMail(evidence: MailEvidence): string[] {
   return [...wrongEmails(evidence), ...wrongRecipients(evidence), ...wrongEvents(evidence), ...wrongCopies(evidence)]
@@ -69,9 +73,10 @@ function* wrongRecipients({ recipients, copies }: MailEvidence): Generator<strin
 
 function* wrongEvents({ recipients, events, arrivals }: MailEvidence): Generator<string> {
   const told = Map.groupBy(events, ({ to }) => to)
-  for (const { address } of recipients) {
-    const types = told.get(address)?.map(({ type }) => type) ?? []
-    if (types.join() !== 'email.sent') yield `${address} is told of by ${types.join(', ') || 'nothing'}`
+  for (const { address, deferred, unknown } of recipients) {
+    const types = (told.get(address)?.map(({ type }) => type) ?? []).toSorted()
+    const expected = deferred + unknown > 0 ? ['email.delivery_delayed', 'email.sent'] : ['email.sent']
+    if (types.join() !== expected.join()) yield `${address} is told of by ${types.join(', ') || 'nothing'}`
   }
   const taken = new Set(arrivals.filter((arrival) => arrival.taken).map(({ eventId }) => eventId))
   for (const { id, to } of events) if (!taken.has(id)) yield `${id} of ${to} was not delivered`
