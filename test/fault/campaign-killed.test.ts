@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { ServiceProcess } from '../main/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { campaignVerdict } from './support/campaign-evidence.ts'
 import { everyFeature, pickFeatures } from './support/campaign-features.ts'
-import { beside, cancel, goOn, meddle, pauseAndResume } from './support/campaign-meddler.ts'
+import { beside, cancel, goOn, meddle, pauseAndResume, tryToCancel } from './support/campaign-meddler.ts'
 import { type CampaignStage, type CampaignTrial, hoursOfDay, setCampaignStage } from './support/campaign-stage.ts'
 import { rounds, within } from './support/rounds.ts'
 import { type Random, randomOfTest } from './support/seeded-random.ts'
@@ -184,35 +185,53 @@ async function lapseAllTheTime(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) await stage.lapseLeases().then(() => delay(leaseMs))
 }
 
-const switches = rounds({ short: 1, long: 40 })
+const switches = rounds({ short: 2, long: 40 })
+/** A process is killed this long after a request to cancel a campaign, at most. Milliseconds. */
+const longestCancelMs = 30
+
+/** Asks to cancel a campaign, and kills a process before, while or after that is done. */
+async function killInCancel(trial: CampaignTrial, dying: ServiceProcess, random: Random): Promise<void> {
+  const kill = delay(random.number(longestCancelMs)).then(() => dying.child.kill('SIGKILL'))
+  await Promise.all([tryToCancel(stage, trial), kill])
+}
 
 test(
   `two workers write to each person once when one of them is killed ${switches} times`,
   within(switches),
   async () => {
     const random = randomOfTest(20_260_303)
-    const [campaigns, changing] = [random.fork(), random.fork()]
+    const [campaigns, changing, pausing] = [random.fork(), random.fork(), random.fork()]
     const beginWorker = () => stage.mail.startBeside()
     let other = await beginWorker()
     const trials: CampaignTrial[] = []
     try {
       for (let killed = 0; killed < switches; ) {
         const trial = await underWay(trials, (isFirst) => beginOne(campaigns, isFirst))
-        await beside(
-          async (signal) => {
-            await Promise.all([meddle(stage, trial, { random: changing, signal }), lapseAllTheTime(signal)])
-          },
-          () => killPoint(trial, random),
-        )
         const isOther = random.int(2) === 0
         const dying = isOther ? other : stage.mail.service
-        dying.child.kill('SIGKILL')
-        if (!(await hasEnded(trial))) killed += 1
-        await dying.exit
+        await beside(
+          async (signal) => {
+            await Promise.all([
+              meddle(stage, trial, { random: changing, signal }),
+              pauseAndResume(stage, trial, { random: pausing, signal }),
+              lapseAllTheTime(signal),
+            ])
+          },
+          async () => {
+            await killPoint(trial, random)
+            const isUnderWay = !(await hasEnded(trial))
+            // The second kill, and some after it.
+            if (isUnderWay && killed % 4 === 1) await killInCancel(trial, dying, random)
+            else dying.child.kill('SIGKILL')
+            await dying.exit
+            if (isUnderWay) killed += 1
+          },
+        )
         if (isOther) other = await beginWorker()
         else await stage.mail.restart()
         // Of emails the claims of the dead lapse by themselves, while the other lives.
         await stage.lapseLeases()
+        await goOn(stage, trial)
       }
       other.child.kill('SIGKILL')
       await other.exit

@@ -181,15 +181,31 @@ export async function goOn(stage: CampaignStage, trial: CampaignTrial): Promise<
  */
 export async function cancel(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
   await stage.ask({ method: 'POST', path: `/v1/campaigns/${trial.id}/cancel`, statuses: [200, 422, 409] })
-  if ((await stage.statusOf(trial)) !== 'canceled') return
+  if ((await stage.statusOf(trial)) === 'canceled') await noteCanceled(stage, trial)
+}
+
+/** Asks once to cancel a campaign. A kill may cut that off: without an answer, each person may get it. */
+export async function tryToCancel(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
+  // Until it is known.
+  leaveOpen(trial)
+  const answer = await stage.call('POST', `/v1/campaigns/${trial.id}/cancel`)
+  if (answer?.status === 200) await noteCanceled(stage, trial)
+}
+
+async function noteCanceled({ mail }: CampaignStage, trial: CampaignTrial): Promise<void> {
   const { rows } = await sql<{ subscriber_id: string }>`
     SELECT c.subscriber_id FROM campaign_recipients c JOIN email_recipients e ON e.email_id = c.email_id
     WHERE c.campaign_id = ${trial.id} AND e.attempt_count > 0
-  `.execute(stage.mail.db)
+  `.execute(mail.db)
   const begun = new Set(rows.map((row) => row.subscriber_id))
-  for (const person of trial.people) {
-    if (!begun.has(person.subscriberId)) person.fate = 'nothing'
-    // An attempt that was begun may have been cut off by a kill.
+  // An attempt that was begun may have been cut off by a kill.
+  leaveOpen(trial)
+  for (const person of trial.people) if (!begun.has(person.subscriberId)) person.fate = 'nothing'
+}
+
+/** Writes down that those who were to get a campaign may get it. */
+function leaveOpen({ people }: CampaignTrial): void {
+  for (const person of people) {
     if (person.fate === 'gets') person.fate = 'may'
     if (person.outcome !== 'not listed') person.outcome = null
   }
