@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { CampaignStatistics } from '../../../contract/campaign-statistics.ts'
 import { miscounted } from '../../support/statistics.ts'
 import { beginningOf, throttlePerHour } from './campaign-features.ts'
+import { noteLateCancels } from './campaign-meddler.ts'
 import { type CampaignStage, type CampaignTrial, throttleSlackMs } from './campaign-stage.ts'
 import { type CampaignEnd, judgeCampaigns } from './campaign-verdict.ts'
 import { mailEvidence } from './mail-evidence.ts'
@@ -26,11 +27,20 @@ export async function campaignVerdict(
   await waitWhile(() => isUnderWay(db), stage.passTime)
   const wrongTried = await Promise.all(trials.map((trial) => wrongDeferred(stage, trial)))
   await waitWhile(() => isTrying(db), stage.passRetries)
-  const mail = await mailEvidence(stage.mail.trial(options), patienceMs)
+  await noteLateCancels(stage, trials)
+  const paused = new Set(trials.flatMap((trial) => (trial.wasPaused ? trial.people.map(({ address }) => address) : [])))
+  const mail = await mailEvidence(
+    {
+      ...stage.mail.trial(options),
+      refused: (address) => stage.refused.get(address) ?? 0,
+      wasPaused: (address) => paused.has(address),
+    },
+    patienceMs,
+  )
   const events = await eventsOf(stage)
   const campaigns: CampaignEnd[] = []
   for (const trial of trials) campaigns.push(await endOf(stage, trial, events.get(trial.id) ?? []))
-  const verdict = judgeCampaigns({ mail, refused: stage.refused, campaigns })
+  const verdict = judgeCampaigns({ mail, campaigns })
   const wrong = [...wrongTried.flat(), ...verdict, ...(await miscounted(db))]
   for (const trial of trials) {
     wrong.push(...(await wrongMessages(stage, trial)), ...(await wrongThrottle(stage, trial)))

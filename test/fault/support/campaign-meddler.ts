@@ -164,7 +164,9 @@ export async function pauseAndResume(
 ): Promise<void> {
   while (!signal.aborted) {
     await delay(random.number(4 * paceMs))
-    const answer = await stage.call('POST', `/v1/campaigns/${trial.id}/${random.pick(moves)}`)
+    const move = random.pick(moves)
+    if (move === 'pause') trial.wasPaused = true
+    const answer = await stage.call('POST', `/v1/campaigns/${trial.id}/${move}`)
     if (answer !== null && ![200, 422, 503].includes(answer.status)) {
       throw new Error(`a move was answered ${answer.status} ${JSON.stringify(answer.body)}`)
     }
@@ -184,28 +186,34 @@ export async function cancel(stage: CampaignStage, trial: CampaignTrial): Promis
   if ((await stage.statusOf(trial)) === 'canceled') await noteCanceled(stage, trial)
 }
 
-/** Asks once to cancel a campaign. A kill may cut that off: without an answer, each person may get it. */
+/** Asks once to cancel a campaign. A kill may cut that off: without an answer, nobody knows yet whether it is. */
 export async function tryToCancel(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
-  // Until it is known.
-  leaveOpen(trial)
   const answer = await stage.call('POST', `/v1/campaigns/${trial.id}/cancel`)
   if (answer?.status === 200) await noteCanceled(stage, trial)
+  else trial.mayBeCanceled = true
 }
 
-async function noteCanceled({ mail }: CampaignStage, trial: CampaignTrial): Promise<void> {
-  const { rows } = await sql<{ subscriber_id: string }>`
-    SELECT c.subscriber_id FROM campaign_recipients c JOIN email_recipients e ON e.email_id = c.email_id
-    WHERE c.campaign_id = ${trial.id} AND e.attempt_count > 0
+/** Writes down which campaigns were canceled by a request that had no answer. Each person gets the others. */
+export async function noteLateCancels(stage: CampaignStage, trials: readonly CampaignTrial[]): Promise<void> {
+  for (const trial of trials) {
+    if (trial.mayBeCanceled && (await stage.statusOf(trial)) === 'canceled') await noteCanceled(stage, trial)
+  }
+}
+
+/**
+ * Writes down that whom no attempt was begun for gets nothing from now on. Waits for a worker that has looked at the
+ * campaign before it was canceled, and is about to begin.
+ */
+async function noteCanceled({ mail }: CampaignStage, { id, people }: CampaignTrial): Promise<void> {
+  const { rows } = await sql<{ subscriber_id: string; attempts: number }>`
+    SELECT c.subscriber_id, e.attempt_count AS attempts
+    FROM campaign_recipients c JOIN email_recipients e ON e.email_id = c.email_id
+    WHERE c.campaign_id = ${id} ORDER BY e.email_id FOR SHARE OF e
   `.execute(mail.db)
-  const begun = new Set(rows.map((row) => row.subscriber_id))
-  // An attempt that was begun may have been cut off by a kill.
-  leaveOpen(trial)
-  for (const person of trial.people) if (!begun.has(person.subscriberId)) person.fate = 'nothing'
-}
-
-/** Writes down that those who were to get a campaign may get it. */
-function leaveOpen({ people }: CampaignTrial): void {
+  const begun = new Set(rows.filter(({ attempts }) => attempts > 0).map((row) => row.subscriber_id))
   for (const person of people) {
+    if (!begun.has(person.subscriberId)) person.fate = 'nothing'
+    // An attempt that was begun may have been cut off by a kill.
     if (person.fate === 'gets') person.fate = 'may'
     if (person.outcome !== 'not listed') person.outcome = null
   }

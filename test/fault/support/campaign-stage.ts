@@ -34,6 +34,10 @@ export type CampaignTrial = CampaignParts & {
   audienceId: string
   people: Person[]
   features: CampaignFeatures
+  /** Whether somebody has asked to pause it. */
+  wasPaused: boolean
+  /** Whether somebody has asked to cancel it, and does not know whether it is. */
+  mayBeCanceled: boolean
 }
 
 type CampaignParts = { segmentIds: string[]; topicId: string | null; templateIds: string[] }
@@ -260,7 +264,7 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
       const scheduled = inMs === undefined ? {} : { scheduledAt: at }
       const when = isLocal ? { localTime: at.slice(0, 'YYYY-MM-DDThh:mm:ss'.length) } : scheduled
       await ask({ method: 'POST', path: `/v1/campaigns/${id}/send`, body: when, statuses: [202] })
-      return { ...parts, id, audienceId, people, features }
+      return { ...parts, id, audienceId, people, features, wasPaused: false, mayBeCanceled: false }
     },
     async setHours({ id }, areNow) {
       const hours = JSON.stringify(hoursOfDay(areNow))

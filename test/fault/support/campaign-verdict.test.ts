@@ -56,13 +56,13 @@ function good(): CampaignEvidence {
   const sent = [1, 2].map((n) => ({ n, mark: address(n), messageId: `<${n}>` }))
   return {
     campaigns: [campaign],
-    refused: new Map([[address(2), 1]]),
     mail: {
       ledger: createLedger(),
       recipientsOf: () => [],
       emails: sent.map(({ mark, messageId }) => ({ mark, messageId, status: 'sent', hasJob: false })),
       recipients: sent.map(({ n, mark }) => {
-        return { mark, address: mark, status: 'accepted', resent: 0, deferred: n - 1, unknown: 0, lost: 0 }
+        const refused = { deferred: n - 1, refused: n - 1 }
+        return { mark, address: mark, status: 'accepted', resent: 0, ...refused, unknown: 0, wasPaused: false, lost: 0 }
       }),
       events: [
         ...sent.map(({ n, mark }) => ({ id: `evt_${n}`, type: 'email.sent', to: mark })),
@@ -153,10 +153,16 @@ test('a verdict tells of those still tried who are counted otherwise than their 
 })
 
 test('a verdict tells of a refusal that is not in the history of its email, and of an entry without a refusal', () => {
-  const refusedTwice = judged((evidence) => ({ ...evidence, refused: new Map([[address(2), 2]]) }))
-  expect(refusedTwice).toBe('p2@example.com was refused 2 times, and its history has 1')
-  const never = judged((evidence) => ({ ...evidence, refused: new Map() }))
-  expect(never).toBe('p2@example.com was refused 0 times, and its history has 1')
+  const withSecond = (change: object) =>
+    judged((evidence) => {
+      const recipients = evidence.mail.recipients.map((one) => (one.deferred > 0 ? { ...one, ...change } : one))
+      return { ...evidence, mail: { ...evidence.mail, recipients } }
+    })
+  expect(withSecond({ refused: 2 })).toBe(
+    'p2@example.com was refused 2 times and sent 1 copies, and its history has 1 and 1',
+  )
+  expect(withSecond({ refused: 0 })).toBe('p2@example.com was refused 0 times, and its history has 1')
+  expect(withSecond({ refused: 0, status: 'suppressed' })).toContain('was refused 0 times, and its history has 1')
 })
 
 test('a verdict does not miss who was refused and then unsubscribed, or whose campaign was canceled then', () => {

@@ -1,13 +1,11 @@
 import type { CampaignStatistics } from '../../../contract/campaign-statistics.ts'
 import type { Person } from './campaign-stage.ts'
-import { judgeMail, type MailEvidence, type Recipient } from './mail-verdict.ts'
+import { judgeMail, type MailEvidence, type Recipient, wrongDelays } from './mail-verdict.ts'
 
 /** All that is known of campaigns once they have ended and the service had its time to recover. */
 export type CampaignEvidence = {
   /** Of the emails of all campaigns. Its ledger and `recipientsOf` are not looked at. */
   mail: MailEvidence
-  /** How often the mail server refused an address for now. */
-  refused: ReadonlyMap<string, number>
   campaigns: readonly CampaignEnd[]
 }
 
@@ -32,7 +30,7 @@ export type CampaignEnd = {
  * time only where a reply was lost, when each refusal is in the history of its email, when every count is exact, and
  * when both events are there once.
  */
-export function judgeCampaigns({ mail, refused, campaigns }: CampaignEvidence): string[] {
+export function judgeCampaigns({ mail, campaigns }: CampaignEvidence): string[] {
   const copies = new Map<string, number>()
   for (const address of mail.copies.flatMap(({ recipients }) => recipients)) {
     copies.set(address, (copies.get(address) ?? 0) + 1)
@@ -40,7 +38,7 @@ export function judgeCampaigns({ mail, refused, campaigns }: CampaignEvidence): 
   const emails = new Map(mail.recipients.map((recipient) => [recipient.address, recipient]))
   return [
     ...judgeMail(sentOf(mail, campaigns)),
-    ...wrongRefusals(mail.recipients, refused),
+    ...wrongDelays(mail.recipients.filter(({ status }) => withheld.includes(status))),
     ...campaigns.flatMap((campaign) => [
       ...wrongPeople(campaign, { copies, emails }),
       ...wrongCounts(campaign, emails),
@@ -68,18 +66,6 @@ function sentOf(mail: MailEvidence, campaigns: readonly CampaignEnd[]): MailEvid
     emails: mail.emails.filter(({ mark }) => !left.has(mark)),
     recipients: mail.recipients.filter(({ address }) => !left.has(address)),
     copies: mail.copies.filter(({ recipients }) => !recipients.some((address) => left.has(address))),
-  }
-}
-
-function* wrongRefusals(recipients: readonly Recipient[], refused: ReadonlyMap<string, number>): Generator<string> {
-  for (const { address, status, deferred, resent } of recipients) {
-    const times = refused.get(address) ?? 0
-    if (deferred > times) yield `${address} was refused ${times} times, and its history has ${deferred}`
-    // Each that is not written down was on its way as a process died: the email was sent again if it could be.
-    const known = deferred + resent
-    if (status === 'accepted' && times > known) {
-      yield `${address} was refused ${times} times, and its history has ${known}`
-    }
   }
 }
 

@@ -21,6 +21,10 @@ export type MailTrial = {
   messages: readonly ScriptedMessage[]
   /** How often a process died while it was sending to an address; null: that cannot be known. */
   lost: ((address: string) => number) | null
+  /** How often the mail server refused an address for now. Default: never. */
+  refused?: (address: string) => number
+  /** Whether an address is of a campaign that may have been paused. Default: none is. */
+  wasPaused?: (address: string) => boolean
 }
 
 /**
@@ -46,12 +50,13 @@ async function isSent(db: Db): Promise<boolean> {
   return rows[0]?.left === false && isDone(db)
 }
 
-async function gather({ db, ledger, recipientsOf, recorder, messages, lost }: MailTrial): Promise<MailEvidence> {
+async function gather(trial: MailTrial): Promise<MailEvidence> {
+  const { db, ledger, recipientsOf, recorder, messages } = trial
   const events = await db.selectFrom('events').select(['id', 'type', 'body']).where('type', 'like', 'email.%').execute()
   return {
     ledger,
     recipientsOf,
-    ...(await emailsOf(db, lost)),
+    ...(await emailsOf(trial)),
     events: events.map(({ id, type, body }) => ({ id, type, to: aboutRecipient.parse(JSON.parse(body)).data.to })),
     arrivals: recorder.arrivals,
     copies: messages.map(({ data, recipients }) => ({
@@ -66,7 +71,7 @@ const entriesOf = (type: string) => sql<number>`(count(*) FILTER (WHERE t.type =
 
 type Gathered = Pick<MailEvidence, 'emails' | 'recipients'>
 
-async function emailsOf(db: Db, lost: MailTrial['lost']): Promise<Gathered> {
+async function emailsOf({ db, lost, refused, wasPaused }: MailTrial): Promise<Gathered> {
   // One transaction, one moment: between two an email could be finished.
   return db
     .transaction()
@@ -98,7 +103,12 @@ async function emailsOf(db: Db, lost: MailTrial['lost']): Promise<Gathered> {
       const queued = new Set(jobs.rows.map((job) => job.id))
       return {
         emails: emails.map(({ id, ...email }) => ({ ...email, hasJob: queued.has(uuidOf(id)) })),
-        recipients: recipients.map((recipient) => ({ ...recipient, lost: lost?.(recipient.address) ?? null })),
+        recipients: recipients.map((recipient) => ({
+          ...recipient,
+          lost: lost?.(recipient.address) ?? null,
+          refused: refused?.(recipient.address) ?? 0,
+          wasPaused: wasPaused?.(recipient.address) ?? false,
+        })),
       }
     })
 }

@@ -20,7 +20,17 @@ function allWell(change: (evidence: MailEvidence & { ledger: Ledger }) => Partia
 }
 
 const email = { mark: 'hello', status: 'sent', messageId: '<1@test>', hasJob: false }
-const recipient = { mark: 'hello', address: 'ada', status: 'accepted', resent: 0, deferred: 0, unknown: 0, lost: 0 }
+const recipient = {
+  mark: 'hello',
+  address: 'ada',
+  status: 'accepted',
+  resent: 0,
+  deferred: 0,
+  refused: 0,
+  unknown: 0,
+  wasPaused: false,
+  lost: 0,
+}
 const event = { id: 'evt_1', type: 'email.sent', to: 'ada' }
 const arrival = { path: '/1', eventId: 'evt_1', body: '{}', taken: true }
 const copy = { messageId: '<1@test>', recipients: ['ada'] }
@@ -28,6 +38,18 @@ const bob = { ...recipient, address: 'bob' }
 
 test('a verdict finds nothing wrong where all is well', () => {
   expect(judgeMail(allWell())).toEqual([])
+})
+
+test.each([
+  ['it was refused, and sent to later', { refused: 1, deferred: 1 }],
+  ['a process died with a refusal', { refused: 1, resent: 1, lost: 1 }],
+  ['a process died, and its campaign was paused', { unknown: 1, resent: 1, lost: 1, wasPaused: true }],
+])('a verdict finds nothing wrong where %s', (_, change) => {
+  const isDelayed = 'deferred' in change || 'unknown' in change
+  const delayed = { ...event, id: 'evt_0', type: 'email.delivery_delayed' }
+  const events = isDelayed ? [delayed, event] : [event]
+  const arrivals = events.map(({ id }) => ({ ...arrival, eventId: id }))
+  expect(judgeMail(allWell(() => ({ recipients: [{ ...recipient, ...change }], events, arrivals })))).toEqual([])
 })
 
 test.each<[string, string, Parameters<typeof allWell>[0]]>([
@@ -57,7 +79,33 @@ test.each<[string, string, Parameters<typeof allWell>[0]]>([
   [
     'a delay that nothing tells of',
     'told of by email.sent',
-    () => ({ recipients: [{ ...recipient, deferred: 1 }] }),
+    () => ({ recipients: [{ ...recipient, deferred: 1, refused: 1 }] }),
+  ],
+  ['a delay without a cause', 'refused 0 times, and', () => ({ recipients: [{ ...recipient, deferred: 1 }] })],
+  [
+    'a refusal that nothing tells of',
+    'refused 1 times and sent 1 copies, and its history has 0 and 1',
+    () => ({ recipients: [{ ...recipient, refused: 1 }] }),
+  ],
+  [
+    'a refusal and a duplicate that the same note would tell of',
+    'refused 1 times and sent 2 copies, and its history has 0 and 2',
+    () => ({ recipients: [{ ...recipient, refused: 1, resent: 1, lost: 1 }], copies: [copy, copy] }),
+  ],
+  [
+    'a loss in a pause where there was none',
+    'lost 1 times in a pause, and there was none',
+    () => ({ recipients: [{ ...recipient, unknown: 1, resent: 1, lost: 1 }] }),
+  ],
+  [
+    'more losses in a pause than there were',
+    'lost 2 times in a pause, and 1 in all',
+    () => ({ recipients: [{ ...recipient, wasPaused: true, unknown: 2, resent: 1, lost: 1 }] }),
+  ],
+  [
+    'a loss in a pause that was not sent again',
+    'lost 1 times in a pause, and sent again 0 times',
+    () => ({ recipients: [{ ...recipient, wasPaused: true, unknown: 1, lost: null }] }),
   ],
   ['no event', 'told of by nothing', () => ({ events: [] })],
   ['an event that did not arrive', 'was not delivered', () => ({ arrivals: [{ ...arrival, taken: false }] })],

@@ -25,8 +25,12 @@ export type Recipient = {
   resent: number
   /** How often its history says that a server refused it for now. */
   deferred: number
+  /** How often the mail server refused it for now. */
+  refused: number
   /** How often its history says that nobody knows what came of an attempt. */
   unknown: number
+  /** Whether it is of a campaign that may have been paused. */
+  wasPaused: boolean
   /** How often a process died while it was sending to it; null: not known. */
   lost: number | null
 }
@@ -37,7 +41,27 @@ export type Recipient = {
  * for each recipient, and one of the delay where there was any, and when nothing is stuck.
  */
 export function judgeMail(evidence: MailEvidence): string[] {
-  return [...wrongEmails(evidence), ...wrongRecipients(evidence), ...wrongEvents(evidence), ...wrongCopies(evidence)]
+  return [
+    ...wrongEmails(evidence),
+    ...wrongRecipients(evidence),
+    ...wrongDelays(evidence.recipients),
+    ...wrongEvents(evidence),
+    ...wrongCopies(evidence),
+  ]
+}
+
+/**
+ * Tells of entries in the history that nothing was the cause of. A process writes `deferred` when a mail server refused a
+ * recipient, at most once for each refusal. It writes `unknown` when it finds that another died while it was sending to a
+ * recipient whose campaign is paused now. Nothing else is a reason to delay a recipient: not the death of a process or of
+ * PostgreSQL, and not SIGTERM, where the mail server answers each message in time and drops no connection.
+ */
+export function* wrongDelays(recipients: readonly Recipient[]): Generator<string> {
+  for (const { address, deferred, refused, unknown, wasPaused, lost } of recipients) {
+    if (deferred > refused) yield `${address} was refused ${refused} times, and its history has ${deferred}`
+    if (unknown > 0 && !wasPaused) yield `${address} was lost ${unknown} times in a pause, and there was none`
+    if (lost !== null && unknown > lost) yield `${address} was lost ${unknown} times in a pause, and ${lost} in all`
+  }
 }
 
 function* wrongEmails({ ledger, recipientsOf, emails, recipients }: MailEvidence): Generator<string> {
@@ -60,11 +84,18 @@ function* wrongEmails({ ledger, recipientsOf, emails, recipients }: MailEvidence
 
 function* wrongRecipients({ recipients, copies }: MailEvidence): Generator<string> {
   const got = countOf(copies.flatMap((copy) => copy.recipients))
-  for (const { address, status, resent, lost } of recipients) {
+  for (const { address, status, resent, deferred, refused, unknown, lost } of recipients) {
     if (status !== 'accepted') yield `${address} is ${status}`
     const times = got.get(address) ?? 0
     if (times === 0) yield `${address} was sent nothing`
     if (times > 1 + resent) yield `${address} was sent ${times} copies, and ${resent} are told of in its history`
+    // Each attempt ends with a refusal or a copy at most, and is written down as such: `deferred`, or `sent` at last. One
+    // that is not, because its process died or could not write it before it ended, is repeated, and `resent` says so.
+    else if (times > 0 && refused + times > 1 + deferred + resent) {
+      yield `${address} was refused ${refused} times and sent ${times} copies, and its history has ${deferred} and ${1 + resent}`
+    }
+    // What was lost in a pause is sent again after it.
+    if (unknown > resent) yield `${address} was lost ${unknown} times in a pause, and sent again ${resent} times`
     if (lost !== null && resent !== lost) {
       yield `${address} is said to be sent to again ${resent} times, and ${lost} answers were lost`
     }
@@ -75,6 +106,7 @@ function* wrongEvents({ recipients, events, arrivals }: MailEvidence): Generator
   const told = Map.groupBy(events, ({ to }) => to)
   for (const { address, deferred, unknown } of recipients) {
     const types = (told.get(address)?.map(({ type }) => type) ?? []).toSorted()
+    // Written in the transaction of the first entry that tells of a delay, whatever is killed.
     const expected = deferred + unknown > 0 ? ['email.delivery_delayed', 'email.sent'] : ['email.sent']
     if (types.join() !== expected.join()) yield `${address} is told of by ${types.join(', ') || 'nothing'}`
   }
