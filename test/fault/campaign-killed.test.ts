@@ -4,7 +4,7 @@ import type { ServiceProcess } from '../main/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { campaignVerdict } from './support/campaign-evidence.ts'
 import { everyFeature, pickFeatures } from './support/campaign-features.ts'
-import { beside, cancel, goOn, meddle, pauseAndResume, tryToCancel } from './support/campaign-meddler.ts'
+import { beside, cancel, goOn, meddle, pauseAndResume, tryToCancel, watchPause } from './support/campaign-meddler.ts'
 import { type CampaignStage, type CampaignTrial, hoursOfDay, setCampaignStage } from './support/campaign-stage.ts'
 import { rounds, within } from './support/rounds.ts'
 import { type Random, randomOfTest } from './support/seeded-random.ts'
@@ -103,6 +103,8 @@ test(`each person gets a campaign once when the service is killed ${kills} times
 })
 
 const changes = rounds({ short: 2, long: 40 })
+/** A process that finds a campaign paused has it so for this long after its start, at most. Milliseconds. */
+const longestPauseMs = 300
 
 test(
   `people leave, join and are suppressed while the service is killed ${changes} times`,
@@ -125,7 +127,10 @@ test(
         },
       )
       await stage.lapse()
-      await stage.mail.restart()
+      await watchPause(stage, trial, async () => {
+        await stage.mail.restart()
+        await delay(pausing.number(longestPauseMs))
+      })
       await goOn(stage, trial)
       // The first, and some after it, are canceled at last.
       if (killed % 4 === 1) await cancel(stage, trial)

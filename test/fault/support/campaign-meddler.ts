@@ -156,7 +156,10 @@ async function join(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
 /** Moves that a campaign may make or refuse. */
 const moves = ['pause', 'resume', 'resume', 'resume'] as const
 
-/** Pauses and resumes a campaign at random until `signal` is aborted; then it goes on, unless it has ended. */
+/**
+ * Pauses and resumes a campaign at random until `signal` is aborted; then it goes on, unless it has ended. Throws when an
+ * email was made or an attempt begun in a pause.
+ */
 export async function pauseAndResume(
   stage: CampaignStage,
   trial: CampaignTrial,
@@ -170,7 +173,36 @@ export async function pauseAndResume(
     if (answer !== null && ![200, 422, 503].includes(answer.status)) {
       throw new Error(`a move was answered ${answer.status} ${JSON.stringify(answer.body)}`)
     }
+    if (move === 'pause') await watchPause(stage, trial, () => delay(random.number(4 * paceMs)))
   }
+}
+
+/** Does `work`, which does not resume a campaign. Throws when it is paused, and an email was made or an attempt begun. */
+export async function watchPause(stage: CampaignStage, trial: CampaignTrial, work: () => Promise<void>): Promise<void> {
+  const before = (await stage.statusOf(trial)) === 'paused' ? await attemptsOf(stage, trial) : null
+  await work()
+  if (before === null) return
+  for (const [person, attempts] of await attemptsOf(stage, trial)) {
+    const earlier = before.get(person)
+    if (earlier === undefined) throw new Error(`an email to ${person} was made in a pause`)
+    // Fewer where what waited for a connection was given back.
+    if (attempts > earlier) throw new Error(`an attempt to send to ${person} was begun in a pause`)
+  }
+}
+
+/**
+ * Returns how many attempts were begun for each person who has an email of a campaign. Waits for workers that have looked
+ * at the campaign before its last change, and are about to begin.
+ */
+function attemptsOf({ mail }: CampaignStage, { id }: CampaignTrial): Promise<Map<string, number>> {
+  return mail.db.transaction().execute(async (trx) => {
+    await sql`LOCK TABLE email_recipients IN EXCLUSIVE MODE`.execute(trx)
+    const { rows } = await sql<{ person: string; attempts: number }>`
+      SELECT c.subscriber_id AS person, e.attempt_count AS attempts
+      FROM campaign_recipients c JOIN email_recipients e ON e.email_id = c.email_id WHERE c.campaign_id = ${id}
+    `.execute(trx)
+    return new Map(rows.map(({ person, attempts }) => [person, attempts]))
+  })
 }
 
 /** Has a campaign go on that may be paused. */
@@ -200,19 +232,11 @@ export async function noteLateCancels(stage: CampaignStage, trials: readonly Cam
   }
 }
 
-/**
- * Writes down that whom no attempt was begun for gets nothing from now on. Waits for a worker that has looked at the
- * campaign before it was canceled, and is about to begin.
- */
-async function noteCanceled({ mail }: CampaignStage, { id, people }: CampaignTrial): Promise<void> {
-  const { rows } = await sql<{ subscriber_id: string; attempts: number }>`
-    SELECT c.subscriber_id, e.attempt_count AS attempts
-    FROM campaign_recipients c JOIN email_recipients e ON e.email_id = c.email_id
-    WHERE c.campaign_id = ${id} ORDER BY e.email_id FOR SHARE OF e
-  `.execute(mail.db)
-  const begun = new Set(rows.filter(({ attempts }) => attempts > 0).map((row) => row.subscriber_id))
-  for (const person of people) {
-    if (!begun.has(person.subscriberId)) person.fate = 'nothing'
+/** Writes down that whom no attempt was begun for gets nothing from now on. */
+async function noteCanceled(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
+  const attempts = await attemptsOf(stage, trial)
+  for (const person of trial.people) {
+    if ((attempts.get(person.subscriberId) ?? 0) === 0) person.fate = 'nothing'
     // An attempt that was begun may have been cut off by a kill.
     if (person.fate === 'gets') person.fate = 'may'
     if (person.outcome !== 'not listed') person.outcome = null
