@@ -9,7 +9,8 @@ import { type CampaignStage, type CampaignTrial, throttleSlackMs } from './campa
 import { type CampaignEnd, judgeCampaigns } from './campaign-verdict.ts'
 import { mailEvidence } from './mail-evidence.ts'
 
-const patienceMs = 60_000
+/** Less than a short round may take, so that a campaign that is stuck is told of. */
+const patienceMs = 90_000
 const pollMs = 50
 
 /**
@@ -24,9 +25,10 @@ export async function campaignVerdict(
   options: { areLossesKnown?: boolean } = {},
 ): Promise<string[]> {
   const { db } = stage.mail
-  await waitWhile(() => isUnderWay(db), stage.passTime)
+  const deadline = performance.now() + patienceMs
+  await waitWhile(() => isUnderWay(db), { pass: stage.passTime, deadline })
   const wrongTried = await Promise.all(trials.map((trial) => wrongDeferred(stage, trial)))
-  await waitWhile(() => isTrying(db), stage.passRetries)
+  await waitWhile(() => isTrying(db), { pass: stage.passRetries, deadline })
   await noteLateCancels(stage, trials)
   const paused = new Set(trials.flatMap((trial) => (trial.wasPaused ? trial.people.map(({ address }) => address) : [])))
   const mail = await mailEvidence(
@@ -35,7 +37,7 @@ export async function campaignVerdict(
       refused: (address) => stage.refused.get(address) ?? 0,
       wasPaused: (address) => paused.has(address),
     },
-    patienceMs,
+    deadline - performance.now(),
   )
   const events = await eventsOf(stage)
   const campaigns: CampaignEnd[] = []
@@ -150,9 +152,11 @@ async function deferredOf({ mail }: CampaignStage, id: string): Promise<Campaign
   return rows[0] ?? { least: 0, most: 0 }
 }
 
-/** Calls `pass` until `isLeft` is false, for `patienceMs` at most. */
-async function waitWhile(isLeft: () => Promise<boolean>, pass: () => Promise<void>): Promise<void> {
-  const deadline = performance.now() + patienceMs
+/** Calls `pass` until `isLeft` is false, or until `deadline` on the clock of `performance.now`. */
+async function waitWhile(
+  isLeft: () => Promise<boolean>,
+  { pass, deadline }: { pass: () => Promise<void>; deadline: number },
+): Promise<void> {
   while ((await isLeft()) && performance.now() < deadline) {
     await pass()
     await delay(pollMs)
