@@ -232,8 +232,16 @@ export async function noteLateCancels(stage: CampaignStage, trials: readonly Cam
   }
 }
 
-/** Writes down that whom no attempt was begun for gets nothing from now on. */
+/**
+ * Writes down that whom no attempt was begun for gets nothing from now on. Throws when the cancel has left an email
+ * behind: the next start of a process would put that right, and nobody would see it at the end.
+ */
 async function noteCanceled(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
+  const { rows: left } = await sql<{ person: string }>`
+    SELECT c.subscriber_id AS person FROM campaign_recipients c JOIN email_recipients e ON e.email_id = c.email_id
+    WHERE c.campaign_id = ${trial.id} AND c.status = 'canceled' AND e.status <> 'canceled'
+  `.execute(stage.mail.db)
+  if (left[0] !== undefined) throw new Error(`${left[0].person} is canceled, and their email is not`)
   const attempts = await attemptsOf(stage, trial)
   for (const person of trial.people) {
     if ((attempts.get(person.subscriberId) ?? 0) === 0) person.fate = 'nothing'
