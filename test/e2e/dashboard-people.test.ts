@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
 import type { TestService } from '../support/service.ts'
 import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
@@ -127,12 +128,12 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     expect(await audiencesOfSubscriber()).toEqual([])
   })
 
-  test('a file that cannot be reached or breaks off half way is not saved, and the screen says why', async () => {
+  test('a file that cannot be reached, breaks off half way or is stopped is not saved, and the screen says why', async () => {
     const { page, main, context } = await world.open()
     const { id } = await service.client.succeed(contract.audiences.create, { body: { name: 'Cut off' } })
-    const broken = createServer((_request, response) => {
+    const broken = createServer(({ url }, response) => {
       response.writeHead(200, { 'Content-Length': 100 })
-      response.write('email\n', () => response.destroy())
+      response.write('email\n', () => url === '/cut' && response.destroy())
     })
     await once(broken.listen(0, '127.0.0.1'), 'listening')
     const { port } = broken.address() as AddressInfo
@@ -147,9 +148,19 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     await save.click()
     await main.getByRole('alert').getByText('The service cannot be reached.').waitFor()
     await page.unroute(file)
-    await page.route(file, (route) => route.continue({ url: `http://127.0.0.1:${port}/` }))
+    await page.route(file, (route) => route.continue({ url: `http://127.0.0.1:${port}/cut` }))
     await save.click()
     await main.getByRole('alert').getByText('The file was not read to its end. Try again.').waitFor()
+    await page.unroute(file)
+    await page.route(file, (route) => route.continue({ url: `http://127.0.0.1:${port}/endless` }))
+    await save.click()
+    await main.getByText('6 bytes so far').waitFor()
+    expect(await main.getByRole('alert').count()).toBe(0)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await keepScreenshots(page, 'download-running')
+    await main.getByRole('button', { name: 'Stop' }).click()
+    await main.getByText('so far').waitFor({ state: 'detached' })
+    expect(await main.getByRole('alert').count()).toBe(0)
     await page.unroute(file)
     broken.close()
     expect(downloads).toBe(0)

@@ -1,10 +1,11 @@
-import { Button, Stack } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ApiError } from '../api/client.ts'
 import { downloadFile } from '../api/download.ts'
 import { useScope } from '../api/scope.tsx'
 import { ErrorNotice } from './error-notice.tsx'
+import { sizeOf } from './size.ts'
 
 type Props = {
   label: string
@@ -13,35 +14,56 @@ type Props = {
   fileName: string
   /** Default: it can be used. */
   isDisabled?: boolean
+  /** Whether it is the primary action of the screen. Default: no. */
+  isPrimary?: boolean
 }
 
+/** A download under way. */
+type Running = { bytes: number; stop: () => void }
+
 /** Has the browser save what an operation returns as a file, and says why where it is refused. */
-export function DownloadButton({ label, path, fileName, isDisabled = false }: Props) {
+export function DownloadButton({ label, path, fileName, isDisabled = false, isPrimary = false }: Props) {
   const { accountId, mode } = useScope()
-  const [isRunning, setRunning] = useState(false)
+  const [running, setRunning] = useState<Running | null>(null)
   const [error, setError] = useState<ApiError | null>(null)
   async function download(): Promise<void> {
-    setRunning(true)
+    const ending = new AbortController()
+    const stop = () => ending.abort()
+    const { signal } = ending
+    const onProgress = (bytes: number) => setRunning({ bytes, stop })
+    onProgress(0)
     setError(null)
     try {
-      await downloadFile({ accountId, mode }, path, fileName)
+      await downloadFile({ scope: { accountId, mode }, path, fileName, signal, onProgress })
     } catch (refusal) {
-      setError(refusal as ApiError)
+      if (!signal.aborted) setError(refusal as ApiError)
     } finally {
-      setRunning(false)
+      setRunning(null)
     }
   }
   return (
     <Stack gap="xs" align="flex-end">
-      <Button
-        variant="default"
-        leftSection={<IconDownload size={16} aria-hidden />}
-        loading={isRunning}
-        disabled={isDisabled}
-        onClick={() => void download()}
-      >
-        {label}
-      </Button>
+      <Group gap="xs">
+        {running !== null && (
+          <>
+            <Text fz="xs" c="dimmed" className="number">
+              {sizeOf({ size: running.bytes })} so far
+            </Text>
+            <Button variant="subtle" color="gray" onClick={running.stop}>
+              Stop
+            </Button>
+          </>
+        )}
+        <Button
+          variant={isPrimary ? 'filled' : 'default'}
+          leftSection={<IconDownload size={16} aria-hidden />}
+          loading={running !== null}
+          disabled={isDisabled}
+          onClick={() => void download()}
+        >
+          {label}
+        </Button>
+      </Group>
       {error !== null && <ErrorNotice error={error} />}
     </Stack>
   )

@@ -6,13 +6,12 @@ import { saveFile } from '../../api/download.ts'
 import { useScope } from '../../api/scope.tsx'
 import { actionsColumn, type Column, PlainTable } from '../../components/data-table.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { sizeOf } from '../../components/size.ts'
 import { bytesOf } from './base64.ts'
 import type { FileOperation, Message, MessageFile } from './message.ts'
 import { visibleOr } from './message-heading.ts'
 
 type File = MessageFile & { name: string; index: number }
-
-const units = ['bytes', 'kB', 'MB']
 
 const fileColumns: readonly Column<File>[] = [
   { header: 'File', cell: ({ name }) => <span title={name}>{name}</span>, phoneLine: sizeOf },
@@ -78,10 +77,4 @@ function Downloads({ id, files, operation }: { id: string; files: readonly File[
       <FileTable files={files} columns={[...fileColumns, actions]} />
     </>
   )
-}
-
-/** Returns a size for people. */
-export function sizeOf({ size }: { size: number }): string {
-  const step = Math.min(Math.floor(Math.log10(Math.max(size, 1)) / 3), units.length - 1)
-  return `${step === 0 ? size : (size / 1000 ** step).toFixed(1)} ${units[step]}`
 }

@@ -1,17 +1,14 @@
 import '../../styles/forms.css'
 import '../../styles/overview.css'
 import { Alert, Button, Progress, Text } from '@mantine/core'
-import { IconDownload } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { ApiError } from '../../api/client.ts'
-import { downloadFile } from '../../api/download.ts'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { type Column, PlainTable } from '../../components/data-table.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { DownloadButton } from '../../components/download-button.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -187,34 +184,18 @@ function AudienceName({ id }: { id: string }) {
 }
 
 function FailedRows({ of: { id, failed } }: { of: Import }) {
-  const { accountId, mode } = useScope()
-  const [isRunning, setRunning] = useState(false)
-  const [error, setError] = useState<ApiError | null>(null)
-  async function download(): Promise<void> {
-    setRunning(true)
-    setError(null)
-    try {
-      await downloadFile({ accountId, mode }, `/v1/imports/${id}/failed-rows`, `failed-rows-${id}.csv`)
-    } catch (refusal) {
-      setError(refusal as ApiError)
-    } finally {
-      setRunning(false)
-    }
-  }
   return (
     <Section
       title={failed === 1 ? '1 row was left out' : `${countOf(failed)} rows were left out`}
       action={
-        <Button
-          leftSection={<IconDownload size={16} aria-hidden />}
-          loading={isRunning}
-          onClick={() => void download()}
-        >
-          Download the failed rows
-        </Button>
+        <DownloadButton
+          label="Download the failed rows"
+          path={`/v1/imports/${id}/failed-rows`}
+          fileName={`failed-rows-${id}.csv`}
+          isPrimary
+        />
       }
     >
-      {error !== null && <ErrorNotice error={error} />}
       <Text c="dimmed">
         A CSV file with their cells, their numbers and the reasons. Correct them and import that file: rows that are
         there already do no harm.
