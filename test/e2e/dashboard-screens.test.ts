@@ -103,6 +103,59 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     },
   )
 
+  test('what others have written is shown as text: the words of mail servers, names, headers, browsers and addresses', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    const main = page.getByRole('main')
+    const quoted = script.replaceAll('"', "'")
+    const open = async (screen: string) => {
+      await openByLink(page, `/app/${service.accountId}/live/${screen}`)
+      await shown(page)
+    }
+    await open(`emails/${written.email}`)
+    const reply = await page.locator('.timeline .reply').last().innerText()
+    expect(reply).toBe(`${script}: ${script}`)
+    const bounced = page.getByRole('row').filter({ hasText: 'bounced@simulator.test' })
+    expect(await bounced.innerText()).toContain(quoted)
+    expect(await bounced.innerText()).toContain(script)
+    await open(`domains/${written.domain}/deliverability`)
+    expect(await page.getByRole('row').last().innerText()).toContain(script)
+    await open('settings/sessions')
+    expect(await page.getByRole('table').innerText()).toContain(script)
+    await open(`webhooks/${written.webhook}`)
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain(encodeURIComponent(script))
+
+    for (const [screen, views] of [
+      [`emails/${written.email}`, ['Text', 'More']],
+      [`captured/${written.captured}`, ['Headers', 'Source']],
+      [`inbound-messages/${written.inbound}`, ['Headers', 'Source']],
+      [`campaigns/${written.draft}`, ['Text']],
+      [`campaigns/${written.draft}/edit`, ['Text']],
+      [`templates/${written.template}`, ['Text']],
+    ] as const) {
+      await open(screen)
+      for (const view of views) {
+        await main.locator('.mantine-SegmentedControl-root').getByText(view, { exact: true }).click()
+        await main.getByText(script).last().waitFor()
+        await keepScreenshots(page, `hostile-${screen}-${view}`)
+      }
+    }
+    expect(complaints).toEqual([])
+
+    for (const screen of [
+      `emails/${written.hostileEmail}`,
+      `captured/${written.hostileCaptured}`,
+      `inbound-messages/${written.hostileInbound}`,
+    ]) {
+      await open(screen)
+      for (const view of await main.getByRole('radiogroup', { name: 'View' }).locator('label').all()) await view.click()
+      await main.getByText('Links', { exact: true }).click()
+      expect(await main.locator('.links a').getAttribute('href')).toBe('https://tracker.example/i')
+    }
+    expect(await page.title()).toMatch(/ · Ours · Postern$/)
+    expect(complaints.filter((complaint) => complaint.includes('is not ours'))).toEqual([])
+    await context.close()
+  })
+
   test('each screen says that there is no such thing for an id of another account or of the other mode, and shows nothing of it', async () => {
     const theirs = await createAccount('Theirs')
     const stranger = await signUp(service, { accountId: theirs })

@@ -1,8 +1,10 @@
+import { vi } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { writeHostileCampaigns } from './hostile-campaigns.ts'
 import { writeHostileContacts } from './hostile-contacts.ts'
 import { hostileHtml, hostileStored, mildHtml, script } from './hostile-email.ts'
 import { createHostileWebhook, deliverToWebhook } from './hostile-webhooks.ts'
+import { patienceMs } from './patience.ts'
 import type { Person } from './people.ts'
 import type { Receiver } from './receiver.ts'
 import { untilLogged } from './request-logs.ts'
@@ -19,14 +21,18 @@ export async function writeHostileAccount(
   const { client, database, accountId } = service
   const domain = await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
   const pending = await client.succeed(contract.domains.create, { body: { name: 'pending.example' } })
-  const webhook = await createHostileWebhook(service, { url: receiver.url, script })
-  const send = async (html: string) => {
+  const url = `${receiver.url}/?name='%22%3E${encodeURIComponent(script)}`
+  const webhook = await createHostileWebhook(service, { url, script })
+  const quotedScript = `"${script.replaceAll('"', "'")}"`
+  const simulated = (name: string) => `${quotedScript} <${name}@simulator.test>`
+  const send = async (html: string, to = [simulated('delivered'), simulated('bounced')]) => {
     const body = {
-      from: `"${script.replaceAll('"', "'")}" <hello@shop.test>`,
-      to: ['delivered@simulator.test', 'bounced@simulator.test'],
+      from: `${quotedScript} <hello@shop.test>`,
+      to,
       subject: script,
       html,
       text: script,
+      headers: { 'X-Note': script },
       tags: ['<img src=x onerror=alert()>'],
       metadata: { '<b>': script },
     }
@@ -34,6 +40,7 @@ export async function writeHostileAccount(
   }
   const email = await send(mildHtml)
   const hostileEmail = await send(hostileHtml)
+  const bounced = await send(mildHtml, [simulated('bounced')])
   await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string', fallback: script } })
   const subscriber = await client.succeed(contract.subscribers.create, {
     body: { email: 'ada@example.com', firstName: script, lastName: script, properties: { plan: script } },
@@ -60,6 +67,8 @@ export async function writeHostileAccount(
   const hostileInbound = await comeBack(hostileHtml, hostileEmail)
   await client.send('POST', '/v1/domains', { json: { name: script, [script]: script } })
   const failed = await untilLogged(service, { status: '4xx' })
+  await untilSent(service, [email, hostileEmail, bounced])
+  await answerWithScript(service, person)
   return {
     ...campaigns,
     domain: domain.id,
@@ -79,6 +88,22 @@ export async function writeHostileAccount(
     import: contacts.import,
     failed,
   }
+}
+
+async function untilSent({ client }: TestService, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const isOver = async () => (await client.succeed(contract.emails.get, { params: { id } })).completedAt !== null
+    await vi.waitUntil(isOver, { timeout: patienceMs })
+  }
+}
+
+/** Puts script into the answers of mail servers, which the simulator does not, and into the browser of the person. */
+async function answerWithScript({ database: { db }, accountId }: TestService, { userId }: Person): Promise<void> {
+  const ofAccount = db.selectFrom('emails').select('id').where('account_id', '=', accountId)
+  const said = { detail: script, reply: script, host: script }
+  await db.updateTable('email_timeline').set(said).where('email_id', 'in', ofAccount).execute()
+  await db.updateTable('email_recipients').set({ reason: script }).where('account_id', '=', accountId).execute()
+  await db.updateTable('user_sessions').set({ user_agent: script }).where('user_id', '=', userId).execute()
 }
 
 /** Returns every screen with something on it, by its path below the account and the mode. */
@@ -102,7 +127,7 @@ export function hostileScreens(made: HostileAccount): string[] {
     'domains',
     `domains/${made.domain}`,
     `domains/${made.pending}`,
-    `domains/${made.pending}/deliverability`,
+    `domains/${made.domain}/deliverability`,
     'webhooks',
     `webhooks/${made.webhook}`,
     `webhooks/${made.webhook}/receiver`,
