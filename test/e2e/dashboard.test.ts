@@ -325,7 +325,7 @@ describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
     await context.close()
   })
 
-  test('everything is reached by the keyboard alone', async () => {
+  test('signing in, the link to the content and a dialog are reached by the keyboard alone', async () => {
     const person = await signUp(service)
     const { page: keyed, context } = await openDashboard(chromium.browser, service)
     await keyed.goto('/app/sign-in')

@@ -6,8 +6,8 @@ import type { ApiError } from '../api/client.ts'
 type Query = Pick<UseQueryResult<unknown, ApiError>, 'data' | 'error' | 'refetch'>
 
 /**
- * Returns a line that says that something small could not be read, with a button to try again: for the error of an input
- * whose choices are missing, and in place of a link. Null: it was read, or is being read.
+ * Returns a line that says that something small could not be read, with a button to try again: for the error of an
+ * input whose choices are missing, and in place of a link. Null: it was read, or is being read.
  *
  * @param what As people call it, such as "The audiences".
  */
