@@ -113,7 +113,7 @@ export default {
       comment: 'Ask the service of the room that owns the table, or what it publishes for others.',
       severity: 'error',
       from: { path: '^server/([^/]+)' },
-      to: { path: '/queries\\.ts$', pathNot: '^server/$1/' },
+      to: { path: 'queries\\.ts$', pathNot: '^server/$1/' },
     },
     {
       name: 'imports of the contract',

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import { deleteOldRequestLogs } from '../request-logs/retention.ts'
 import { firstIdAt } from '../shared/ids.ts'
 import { deleteOldMessages } from '../stored-messages/retention.ts'
-import { deleteOldRecoveries } from '../webhook-delivery/recovery/recovery-queries.ts'
+import { deleteOldRecoveries } from '../webhook-delivery/recovery/recovery-rows.ts'
 import { deleteOldStatistics } from '../webhook-delivery/statistics-retention.ts'
 
 /*

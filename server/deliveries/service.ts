@@ -38,7 +38,7 @@ import {
   findRunning,
   type RecoveryRow,
   selectRecoveries,
-} from '../webhook-delivery/recovery/recovery-queries.ts'
+} from '../webhook-delivery/recovery/recovery-rows.ts'
 import { endRunOfFailures } from '../webhook-delivery/settlement/webhook-health.ts'
 import type { WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import { findWebhookTarget, nameOfWebhook, type WebhookTarget } from '../webhook-delivery/webhook-targets.ts'

@@ -3,7 +3,7 @@ import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { type Queue, queueNow, type TaskData } from '../queue/queue.ts'
 import { lockedDeliveries } from './lock-order.ts'
 import { pageOfPending } from './pending-deliveries.ts'
-import { cancelRecovery } from './recovery/recovery-queries.ts'
+import { cancelRecovery } from './recovery/recovery-rows.ts'
 
 /** Maximum number of deliveries canceled in one transaction. */
 const pageSize = 5_000

@@ -23,7 +23,7 @@ import {
   recordProgress,
   setLastPosition,
   startNewRuns,
-} from './recovery-queries.ts'
+} from './recovery-rows.ts'
 
 /** Batches handled before other recoveries get their turn. */
 const batchesPerTask = 10
