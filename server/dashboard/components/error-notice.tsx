@@ -2,8 +2,15 @@ import { Alert, Button, Group, Text } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { ApiError } from '../api/client.ts'
 
+type Props = {
+  error: ApiError
+  /** What could not be read, where the place does not say it. */
+  title?: string
+  onRetry?: () => void
+}
+
 /** An error of the API: its message, and a button to try again where `onRetry` is set. */
-export function ErrorNotice({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
+export function ErrorNotice({ error, title, onRetry }: Props) {
   return (
     <Alert
       color="red"
@@ -11,6 +18,7 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError; onRetry?: () 
       icon={<IconAlertTriangle size={18} aria-hidden />}
       role="alert"
       className="notice"
+      title={title}
     >
       <Text>{error.message}</Text>
       {error.requestId !== null && error.status >= 500 && (

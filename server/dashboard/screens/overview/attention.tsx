@@ -68,7 +68,7 @@ export function Attention({ findings, failed }: Props) {
   }
   return (
     <Section title="Needs attention">
-      {error !== null && <ErrorNotice error={error} onRetry={retry} />}
+      {error !== null && <ErrorNotice error={error} title="Not all of it could be read" onRetry={retry} />}
       {findings.length > 0 && (
         <ul className="findings">
           {findings.map(({ tone, about, text, link }) => (

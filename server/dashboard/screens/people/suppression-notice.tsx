@@ -22,7 +22,11 @@ export function SuppressionNotice({ query }: { query: ReturnType<typeof useSuppr
   if (data === undefined && error !== null && error.status !== 422) {
     return (
       <Box mb="lg">
-        <ErrorNotice error={error} onRetry={() => void refetch()} />
+        <ErrorNotice
+          error={error}
+          title="It could not be read whether the address is suppressed"
+          onRetry={() => void refetch()}
+        />
       </Box>
     )
   }
