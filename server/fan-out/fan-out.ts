@@ -13,9 +13,10 @@ import { receiversOf, toLeasedEvent } from './matching.ts'
 import { type Batch, kindOf, type OutboxRow, takeEvents } from './take-events.ts'
 import { findTargets } from './targets.ts'
 
-/** No further event is begun once a transaction has this many deliveries, or in a batch by kind this many of a kind. */
+/** No further event is begun once a transaction has this many deliveries. */
 const maxDeliveries = 2_000
-const maxOfKind = 100
+/** In a batch by kind: deliveries of an account, which its kinds share, after which no further event of it is begun. */
+const maxOfAccount = 100
 /** Maximum number of rows written by one statement. */
 const chunkSize = 2_500
 
@@ -69,7 +70,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     const queued = new Map<string, { name: FlowName; count: number }>()
     let deliveries = 0
     let { looked, rest } = read
-    const turns = createKindTurns(looked)
+    const turns = createKindTurns(looked, waiting)
     let chunk: NewDelivery[] = []
     for (const [index, row] of waiting.entries()) {
       if (deliveries >= maxDeliveries || targets.isFull(row.account_id)) {
@@ -133,10 +134,13 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
 }
 
 /**
- * Ends the turn of a kind once it has `maxOfKind` deliveries, in a batch that reads by kind: each event may have a
- * thousand.
+ * Ends the turn of a kind once it has its share of `maxOfAccount` deliveries, in a batch that reads by kind: each event
+ * may have a thousand.
  */
-function createKindTurns({ from }: Looked) {
+function createKindTurns({ from }: Looked, rows: readonly OutboxRow[]) {
+  const kinds = new Map(from === 'front' ? [] : rows.map((row) => [keyOfKind(kindOf(row)), row.account_id]))
+  const byAccount = Map.groupBy(kinds.values(), (id) => id)
+  const shareOf = (id: string) => Math.max(1, Math.floor(maxOfAccount / (byAccount.get(id)?.length ?? 1)))
   const cut: string[] = []
   let kind = ''
   let deliveries = 0
@@ -145,7 +149,7 @@ function createKindTurns({ from }: Looked) {
       const own = keyOfKind(kindOf(row))
       if (own !== kind) deliveries = 0
       kind = own
-      const isOver = from === 'kinds' && deliveries >= maxOfKind
+      const isOver = from === 'kinds' && deliveries >= shareOf(row.account_id)
       if (isOver) cut.push(row.account_id)
       return isOver
     },

@@ -16,7 +16,10 @@ import { type EventKind, keyOfKind, type Looked, type Reservation } from '../web
 const maxEvents = 1_000
 /** Maximum number of kinds of a batch that reads by kind. */
 const maxKinds = 125
-/** Number of events of a kind that such a batch may read in any case. Where there are few kinds, it reads more of each. */
+/**
+ * Number of events of an account that such a batch may read in any case. Where there are few accounts, it reads more of
+ * each. The kinds of an account share that, so that events of many kinds gain an account nothing.
+ */
 const minShare = 25
 /** Before and behind the ids of all events. */
 const beforeAll = 'evt_'
@@ -91,11 +94,11 @@ async function takeByKind(trx: Trx, behind: EventKind | null, limits: Limits): P
   const { accountId = '', mode = '', type = '' } = behind ?? {}
   const kinds = await kindsWaiting(trx, { account_id: accountId, mode: mode as Mode, type, behindAll, limit: maxKinds })
   if (kinds.length === 0) return { rows: [], rest: false, looked: { from: 'kinds', last: null, more: [] } }
-  const share = Math.max(minShare, Math.floor(maxEvents / kinds.length))
+  const shares = sharesOf(kinds)
   const page = sql`
     SELECT own.* FROM unnest(
       ${plainArray(kinds.map((kind) => kind.account_id))}::text[], ${plainArray(kinds.map((kind) => kind.mode))}::text[],
-      ${plainArray(kinds.map((kind) => kind.type))}::text[], ${plainArray(maximaOf(kinds, share, limits))}::int[]
+      ${plainArray(kinds.map((kind) => kind.type))}::text[], ${plainArray(maximaOf(kinds, shares, limits))}::int[]
     ) AS kind (account_id, mode, type, max) CROSS JOIN present CROSS JOIN LATERAL (
       -- Written so that only the index by kind gives the order.
       SELECT event_id, account_id, mode, type FROM outbox_rows
@@ -108,7 +111,7 @@ async function takeByKind(trx: Trx, behind: EventKind | null, limits: Limits): P
   // The page has no more of a kind than its limit already.
   const { rows, count, byKind } = await take(trx, { name: 'take_by_kind', page, order, limits: [] })
   await readAsUsual(trx, {})
-  const more = byKind.filter((own) => own.count >= share).map((own) => own.account_id)
+  const more = byKind.filter((own) => own.count >= shareOf(shares, own)).map((own) => own.account_id)
   if (count === maxEvents) {
     // It ends in the middle of the kinds.
     const read = new Set(byKind.map((own) => keyOfKind(kindOf(own))))
@@ -123,10 +126,21 @@ export function kindOf({ account_id: accountId, mode, type }: KindRow): EventKin
   return { accountId, mode, type }
 }
 
+/** Returns how many events of each kind of an account may be read, by account. */
+function sharesOf(kinds: readonly KindRow[]): Map<string, number> {
+  const byAccount = Map.groupBy(kinds, (kind) => kind.account_id)
+  const ofAccount = Math.max(minShare, Math.floor(maxEvents / byAccount.size))
+  return new Map(Array.from(byAccount, ([id, own]) => [id, Math.max(1, Math.floor(ofAccount / own.length))]))
+}
+
+function shareOf(shares: ReadonlyMap<string, number>, { account_id: accountId }: Pick<KindRow, 'account_id'>): number {
+  return shares.get(accountId) ?? 0
+}
+
 /** Returns how many events of each of these kinds should be read: its share at most. */
-function maximaOf(kinds: readonly KindRow[], share: number, limits: Limits): number[] {
+function maximaOf(kinds: readonly KindRow[], shares: ReadonlyMap<string, number>, limits: Limits): number[] {
   const limitOf = new Map(limits.map((limit) => [keyOfKind(limit), limit.max]))
-  return kinds.map((kind) => Math.min(share, limitOf.get(keyOfKind(kindOf(kind))) ?? share))
+  return kinds.map((kind) => Math.min(shareOf(shares, kind), limitOf.get(keyOfKind(kindOf(kind))) ?? Infinity))
 }
 
 type Page = {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
 import { systemClock } from '../../server/lib/clock.ts'
@@ -68,6 +69,42 @@ test('the fan-out takes the first events of each kind, however many wait of anot
   expect(await fanOutByKind({ behind: kindOf(flood.accountId) })).toEqual({ eventIds: [], last: null, more: [] })
   await fanOutAll()
   expect(await fanOutByKind()).toEqual({ eventIds: [], last: null, more: [] })
+})
+
+test('the kinds of an account share what an account with one kind has', async () => {
+  const [many, one] = [await addAccount([]), await addAccount([])]
+  const eventIds = await emit(many.accountId, 600)
+  for (let kind = 0; kind < 10; kind++) {
+    await database.db
+      .updateTable('outbox_rows')
+      .set({ type: `kind.${kind}` })
+      .where('event_id', 'in', eventIds.slice(60 * kind, 60 * (kind + 1)))
+      .execute()
+  }
+  const others = await emit(one.accountId, 600)
+  const taken = new Set((await fanOutByKind()).eventIds)
+  expect(eventIds.filter((id) => taken.has(id))).toHaveLength(500)
+  expect(others.filter((id) => taken.has(id))).toHaveLength(500)
+  await fanOutAll()
+})
+
+test('the kinds of an account share the deliveries that a batch makes of one', async () => {
+  const events: EventTypeName[] = ['contact.deleted', 'contact.created']
+  const webhooks = Array.from({ length: 20 }, () => ({ events }))
+  const [two, one] = [await addAccount(webhooks), await addAccount(webhooks)]
+  const eventIds = await emit(two.accountId, 20)
+  const ofOtherType = eventIds.slice(10)
+  await database.db
+    .updateTable('outbox_rows')
+    .set({ type: 'contact.created' })
+    .where('event_id', 'in', ofOtherType)
+    .execute()
+  const others = await emit(one.accountId, 20)
+  const taken = new Set((await fanOutByKind()).eventIds)
+  // Of 20 deliveries each, the last of a kind begins below its 50, or 100.
+  expect(eventIds.filter((id) => taken.has(id))).toHaveLength(3 + 3)
+  expect(others.filter((id) => taken.has(id))).toHaveLength(5)
+  await fanOutAll()
 })
 
 test('the fan-out goes on behind the last kind it has looked at', async () => {
