@@ -103,6 +103,14 @@ describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
     },
   )
 
+  test('a part whose request hangs keeps nothing else from the screen', async () => {
+    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    await page.route('**/v1/segments?**', () => undefined)
+    await page.goto(`/app/${service.accountId}/live/audiences/${written.audience}`)
+    await page.getByRole('main').getByText('ada@example.com').waitFor()
+    await context.close()
+  })
+
   test('what others have written is shown as text: the words of mail servers, names, headers, browsers and addresses', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
     const main = page.getByRole('main')

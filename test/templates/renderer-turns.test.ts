@@ -40,7 +40,7 @@ test('a call that fails lets the next one of its account go on', async () => {
 
 test('the turns of the renderer that requests share are created once', () => {
   const creators = globSync('server/**/*.ts').filter((file) =>
-    /import \{[^}]*\bcreateAccountTurns\b[^}]*\} from '[^']*\/renderer-turns\.ts'/.test(readFileSync(file, 'utf8')),
+    /import \{[^}]*\bcreateRendererTurns\b[^}]*\} from '[^']*\/renderer-turns\.ts'/.test(readFileSync(file, 'utf8')),
   )
   expect(creators).toEqual(['server/startup/features.ts'])
 })

@@ -51,9 +51,19 @@ export function useGetEach<K extends Reading>(operation: K, inputs: readonly Inp
   })
 }
 
-/** Returns true until each of these requests has ended once, so that what they bring in does not move what is shown. */
+/** How long what is there waits for the rest. Milliseconds. */
+const patienceMs = 5_000
+
+/**
+ * Returns true until none of these requests is under way for the first time, so that what they bring in does not move
+ * what is shown, but for 5 seconds at most: a request that hangs keeps nothing else from the screen.
+ */
 export function useFirstReading(queries: readonly { isLoading: boolean }[]): boolean {
   const [isReading, setReading] = useState(true)
+  useEffect(() => {
+    const timer = setTimeout(() => setReading(false), patienceMs)
+    return () => clearTimeout(timer)
+  }, [])
   const isFirst = isReading && queries.some(({ isLoading }) => isLoading)
   if (isReading && !isFirst) setReading(false)
   return isFirst

@@ -18,8 +18,8 @@ export function ErrorNotice({ error, title, onRetry }: Props) {
       icon={<IconAlertTriangle size={18} aria-hidden />}
       role="alert"
       className="notice"
-      title={title}
     >
+      {title !== undefined && <Text fw={600}>{title}</Text>}
       <Text>{error.message}</Text>
       {error.requestId !== null && error.status >= 500 && (
         <Text fz="xs" c="dimmed" mt={4}>

@@ -39,14 +39,15 @@ export function Security() {
           )}
         </Group>
       </Section>
-      <Passkeys />
-      <Identities />
       <Section title="Password">
         <PasswordForm />
       </Section>
       <Section title="Name">
         <NameForm name={user.name} />
       </Section>
+      {/* Last, since they grow when they are read. */}
+      <Passkeys />
+      <Identities />
       {asked === 'set up' && <SetUpTotp onClose={() => setAsked(null)} />}
       {asked === 'remove' && <RemoveTotp onClose={() => setAsked(null)} />}
     </Screen>
