@@ -11,6 +11,8 @@ import { mailEvidence } from './mail-evidence.ts'
 
 /** Less than a short round may take, so that a campaign that is stuck is told of. */
 const patienceMs = 90_000
+/** For what the emails and their events need, however long the campaigns took. */
+const leastPatienceMs = 5_000
 const pollMs = 50
 
 /**
@@ -37,7 +39,7 @@ export async function campaignVerdict(
       refused: (address) => stage.refused.get(address) ?? 0,
       wasPaused: (address) => paused.has(address),
     },
-    deadline - performance.now(),
+    Math.max(leastPatienceMs, deadline - performance.now()),
   )
   const events = await eventsOf(stage)
   const campaigns: CampaignEnd[] = []

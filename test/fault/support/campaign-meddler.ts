@@ -182,7 +182,10 @@ export async function watchPause(stage: CampaignStage, trial: CampaignTrial, wor
   const before = (await stage.statusOf(trial)) === 'paused' ? await attemptsOf(stage, trial) : null
   await work()
   if (before === null) return
-  for (const [person, attempts] of await attemptsOf(stage, trial)) {
+  const after = await attemptsOf(stage, trial)
+  // A request to resume it was cut off by a kill, and has had its effect since.
+  if ((await stage.statusOf(trial)) !== 'paused') return
+  for (const [person, attempts] of after) {
     const earlier = before.get(person)
     if (earlier === undefined) throw new Error(`an email to ${person} was made in a pause`)
     // Fewer where what waited for a connection was given back.
