@@ -45,7 +45,7 @@ const batchSize = 200
 const batchBytes = 8 * 2 ** 20
 const queuedBytes = 256 * 2 ** 20
 /**
- * Maximum number of emails of a campaign in the queue for each place that is free there: dynamic thresholds (Choudhury
+ * A campaign may have this many emails in the queue for each place that stays free there: dynamic thresholds (Choudhury
  * and Hahne, 1998). One campaign fills eight ninths; the rest is there for the next one of the account.
  */
 const perFreePlace = 8
@@ -109,9 +109,9 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
   }
 
   /**
-   * Returns how many emails of a campaign may be made now. Without a throttle, it waits until they are worth a turn,
-   * which looks at all that the campaign has in the queue: a whole batch, all who are left, or an eighth of what it has
-   * in the queue. So one with little there does not wait for room that others take piece by piece.
+   * Returns how many emails of a campaign may be made now. Without a throttle, it waits until enough may be made
+   * for a turn, which looks at all that the campaign has in the queue: a whole batch, all who are left, or an eighth of
+   * what it has in the queue. So one with little there does not wait for room that others take piece by piece.
    */
   async function roomFor(row: CampaignRow, { own, variants }: CampaignContents): Promise<Room> {
     const sizes = [own, ...variants].map(

@@ -108,7 +108,7 @@ class Connection implements DatabaseConnection {
     for (const { query, rows } of behind) query.onRows(rows)
   }
 
-  /** Does not reject, so that the error that led to it is told. A connection on which it fails is closed. */
+  /** Does not reject, so that its caller gets the error that led to it. A connection on which it fails is closed. */
   async rollback(): Promise<void> {
     this.#waiting = []
     this.#ahead = []

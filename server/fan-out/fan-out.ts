@@ -15,7 +15,10 @@ import { findTargets } from './targets.ts'
 
 /** No further event is begun once a transaction has this many deliveries. */
 const maxDeliveries = 2_000
-/** In a batch by kind: deliveries of an account, which its kinds share, after which no further event of it is begun. */
+/**
+ * In a batch by kind, each kind of an account has an equal part of so many deliveries. No further event of the kind is
+ * begun once it has that.
+ */
 const maxOfAccount = 100
 /** Maximum number of rows written by one statement. */
 const chunkSize = 2_500

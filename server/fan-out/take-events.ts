@@ -17,8 +17,8 @@ const maxEvents = 1_000
 /** Maximum number of kinds of a batch that reads by kind. */
 const maxKinds = 125
 /**
- * Number of events of an account that such a batch may read in any case. Where there are few accounts, it reads more of
- * each. The kinds of an account share that, so that events of many kinds gain an account nothing.
+ * Number of events of an account that such a batch may read in any case, or one of each kind if that is more. Where there
+ * are few accounts, it reads more of each. The kinds of an account have equal parts of that.
  */
 const minShare = 25
 /** Before and behind the ids of all events. */
