@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { ApiError } from '../api/client.ts'
 
-type Query = Pick<UseQueryResult<unknown, ApiError>, 'data' | 'error' | 'refetch'>
+type Query = Pick<UseQueryResult<unknown, ApiError>, 'data' | 'error'> & { refetch: () => unknown }
 
 /**
  * Returns a line that says that something small could not be read, with a button to try again: for the error of an

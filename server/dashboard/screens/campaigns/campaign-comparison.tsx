@@ -60,8 +60,12 @@ type Props = { campaign: Campaign; figures: CampaignFigures; comparison: ReturnT
 
 /** The rates of a campaign beside those of the last ones that were completed. */
 export function CampaignComparison({ campaign, figures, comparison: { rows, queries } }: Props) {
-  const failed = queries.find(({ data, isError }) => data === undefined && isError)
-  if (rows.length === 0) return failed ? unread(failed, 'The campaigns before') : null
+  const failed = queries.filter(({ data, isError }) => data === undefined && isError)
+  const refetch = () => failed.map((query) => query.refetch())
+  const fault = failed[0]
+    ? unread({ ...failed[0], refetch }, rows.length === 0 ? 'The campaigns before' : 'Some of the campaigns before')
+    : null
+  if (rows.length === 0) return fault
   return (
     <Section title="Beside the last ones">
       <PlainTable
@@ -70,6 +74,7 @@ export function CampaignComparison({ campaign, figures, comparison: { rows, quer
         columns={columns}
         keyOf={({ campaign: { id } }) => id}
       />
+      {fault}
     </Section>
   )
 }

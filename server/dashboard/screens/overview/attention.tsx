@@ -9,12 +9,12 @@ import { type Finding, findingsOf, type Known, unlistedOf } from './findings.ts'
 import { daysAgo } from './period.ts'
 
 const pollMs = 60_000
-/** Objects of each kind that are looked at: the newest, and the busiest. Of the busiest, those in trouble are named. */
+/** Number of webhooks and of domains that are read: the newest. Of as many of the busiest, the rates are read. */
 const limit = 100
 
 type Failed = { error: ApiError | null; refetch: () => unknown }
 
-/** Reads what needs attention. `failed`: the requests of which nothing was read. */
+/** Reads what needs attention. `failed`: requests that have failed and never returned anything. */
 export function useFindings(): { findings: Finding[]; isReading: boolean; failed: Failed[] } {
   const { can } = useScope()
   const ofDomains = { pollMs: () => pollMs, enabled: can('domains:read') }
