@@ -40,10 +40,10 @@ export async function openFailing(
   }
 }
 
-/** A screen of which some requests fail, and how many places then say so. */
+/** A screen, the requests to let fail, and the number of alerts that it then shows. */
 type FailingPart = { screen: string; failing: RegExp; alerts: number }
 
-/** Returns each screen of which a part is read by a request of its own. */
+/** Returns the screens that have parts with requests of their own. */
 export function failingParts(made: HostileAccount): FailingPart[] {
   return [
     { screen: 'overview', failing: /^\/v1\/domains/, alerts: 1 },
@@ -59,6 +59,7 @@ export function failingParts(made: HostileAccount): FailingPart[] {
     { screen: 'imports/new', failing: /^\/v1\/audiences/, alerts: 1 },
     { screen: `campaigns/${made.draft}/edit`, failing: /^\/v1\/(audiences|segments|topics|subscribers)/, alerts: 4 },
     { screen: `campaigns/${made.sent}`, failing: /^\/v1\/campaigns\?status=completed/, alerts: 1 },
+    { screen: `campaigns/${made.paused}`, failing: new RegExp(`^/v1/campaigns/${made.sent}/statistics`), alerts: 1 },
     { screen: `subscribers/${made.subscriber}`, failing: /\/(suppressions|contact-properties|topics)/, alerts: 3 },
     { screen: `audiences/${made.audience}`, failing: /^\/v1\/segments/, alerts: 1 },
     { screen: 'settings/members', failing: /^\/v1\/invitations/, alerts: 1 },

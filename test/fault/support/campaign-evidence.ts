@@ -9,7 +9,7 @@ import { type CampaignStage, type CampaignTrial, throttleSlackMs } from './campa
 import { type CampaignEnd, judgeCampaigns } from './campaign-verdict.ts'
 import { mailEvidence } from './mail-evidence.ts'
 
-/** Less than a short round may take, so that a campaign that is stuck is told of. */
+/** Below the time limit of a short round, so that the test fails with the stuck campaign, not by that limit. */
 const patienceMs = 90_000
 /** For what the emails and their events need, however long the campaigns took. */
 const leastPatienceMs = 5_000

@@ -221,7 +221,7 @@ export async function cancel(stage: CampaignStage, trial: CampaignTrial): Promis
   if ((await stage.statusOf(trial)) === 'canceled') await noteCanceled(stage, trial)
 }
 
-/** Asks once to cancel a campaign. A kill may cut that off: without an answer, nobody knows yet whether it is. */
+/** Sends one request to cancel a campaign. Without a response, which a kill can prevent, it may be canceled or not. */
 export async function tryToCancel(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
   const answer = await stage.call('POST', `/v1/campaigns/${trial.id}/cancel`)
   if (answer?.status === 200) await noteCanceled(stage, trial)
@@ -236,8 +236,8 @@ export async function noteLateCancels(stage: CampaignStage, trials: readonly Cam
 }
 
 /**
- * Writes down that whom no attempt was begun for gets nothing from now on. Throws when the cancel has left an email
- * behind: the next start of a process would put that right, and nobody would see it at the end.
+ * Notes that people without an attempt get nothing from now on. Throws when the cancel has left an email in the queue.
+ * That must be checked here: the next process that starts removes such emails, so the verdict would not see them.
  */
 async function noteCanceled(stage: CampaignStage, trial: CampaignTrial): Promise<void> {
   const { rows: left } = await sql<{ person: string }>`

@@ -21,13 +21,13 @@ export type Recipient = {
   mark: string
   address: string
   status: string
-  /** How often its history says that it was sent to again because an answer was not known. */
+  /** Entries `resent` in its timeline: it was sent to again, because the result of an attempt was not known. */
   resent: number
-  /** How often its history says that a server refused it for now. */
+  /** Entries `deferred` in its timeline: a server refused it for now. */
   deferred: number
   /** How often the mail server refused it for now. */
   refused: number
-  /** How often its history says that nobody knows what came of an attempt. */
+  /** Entries `unknown` in its timeline: the result of an attempt is not known. */
   unknown: number
   /** Whether it is of a campaign that may have been paused. */
   wasPaused: boolean
