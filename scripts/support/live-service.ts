@@ -16,6 +16,8 @@ export type LiveService = AsyncDisposable & {
   apiKey: string
   /** A test key with full access. It may use any sender domain, and no email leaves the machine. */
   testKey: string
+  /** Runs a command of the command line on its database. Returns what it prints with `--json`. */
+  command(...args: string[]): Promise<unknown>
   /** Kills the process at once (SIGKILL). Its database goes on. */
   kill(): Promise<void>
   /** Starts it again after `kill`, at the same address, and waits until it is ready. */
@@ -38,11 +40,7 @@ async function untilReady(url: string, exited: Promise<unknown>): Promise<void> 
   throw new Error(`the service was not ready within ${startTimeoutMs / 1000} s`)
 }
 
-async function createKey(mode: 'live' | 'test', env: NodeJS.ProcessEnv): Promise<string> {
-  const args = ['server/cli/postern.ts', 'keys', 'create', '--mode', mode, '--permission', 'full_access', '--json']
-  const { stdout } = await run(process.execPath, args, { env, quiet: true })
-  return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key
-}
+const createdKey = z.object({ key: z.string() })
 
 /**
  * Starts the service as a user would, with limits that no test reaches, and waits until it is ready. Disposing stops it
@@ -92,13 +90,20 @@ export async function startLiveService(settings: Record<string, string> = {}): P
     await end('SIGTERM')
   })
   await start()
-  const apiKey = await createKey('live', env)
-  const testKey = await createKey('test', env)
+  async function command(...args: string[]): Promise<unknown> {
+    const { stdout } = await run(process.execPath, ['server/cli/postern.ts', ...args, '--json'], { env, quiet: true })
+    return JSON.parse(stdout)
+  }
+  const createKey = async (mode: 'live' | 'test') =>
+    createdKey.parse(await command('keys', 'create', '--mode', mode, '--permission', 'full_access')).key
+  const apiKey = await createKey('live')
+  const testKey = await createKey('test')
   const started = cleanup.move()
   return {
     url,
     apiKey,
     testKey,
+    command,
     kill: () => end('SIGKILL'),
     restart: start,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
