@@ -43,10 +43,11 @@ function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   const passing = setInterval(() => void Promise.all([stage.passTime(), stage.passRetries()]), passingMs)
   const kind = random.pick(['time', 'message', 'change'] as const)
   const [messages, lifeMs] = [random.int(longestLifeMessages), random.number(longestLifeMs)]
+  const answers = random.fork()
   let left = kind === 'message' ? messages : Number.POSITIVE_INFINITY
   stage.mail.server.at('message', () => {
     if (left-- === 0) resolve()
-    return delay(Math.random() * longestAnswerMs, undefined)
+    return delay(answers.number(longestAnswerMs), undefined)
   })
   if (kind === 'change') void stage.untilChanged(trial, 4 * longestLifeMs).then(resolve)
   // Also where the campaign has no such message.

@@ -82,6 +82,7 @@ describe('what is wrong is told with its path', () => {
     ],
     ['an address alone', { to: 'x' }, ['body.to']],
     ['a sender', { from: 'x' }, ['body.from']],
+    ['a sender of 501 characters', { from: `${'x'.repeat(483)} <ada@example.com>` }, ['body.from']],
     ['no recipient', { to: [] }, ['body.to']],
     ['51 recipients', { to: Array.from({ length: 51 }, (_, i) => `a${i}@example.org`) }, ['body.to']],
     ['a subject of two lines', { subject: 'Hi\r\nBcc: eve@example.org' }, ['body.subject']],

@@ -4,6 +4,7 @@ import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
 import { startHeldDeliveries } from '../../server/webhook-delivery/held-deliveries.ts'
 import { claimDue } from '../../server/webhook-delivery/scheduling/claim.ts'
 import type { HeldDelivery } from '../../server/webhook-delivery/scheduling/deliveries-in-hand.ts'
+import { flowName } from '../../server/webhook-delivery/scheduling/intake.ts'
 import { createScheduler, defaultSettings } from '../../server/webhook-delivery/scheduling/scheduler.ts'
 import { startLeasedEvents } from '../../server/webhook-delivery/settlement/leased-event-holder.ts'
 import { startEngine } from '../support/engine.ts'
@@ -114,5 +115,51 @@ test('a leased delivery that was put back is sent once when the response to its 
   } finally {
     await held.stop()
     await leased.stop(performance.now() + 1_000)
+  }
+})
+
+test('claimed deliveries that wait in hand for long go back to the queue, and those under way stay', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  await engine.addWebhook('http://127.0.0.1:9/')
+  for (let count = 0; count < 3; count++) await engine.emit()
+  const { db, queue, clock } = engine
+  await fanOutBatch({ db, queue, clock })
+  const scheduler = createScheduler(defaultSettings)
+  let offered = 0
+  const held = startHeldDeliveries({
+    db,
+    queue,
+    logger: pino({ level: 'silent' }),
+    scheduler,
+    putBackLeased: () => false,
+    onOffered: () => {
+      offered += 1
+    },
+    onError,
+  })
+  try {
+    const { claims } = await claimDue({ db, queue }, await dueFlows(queue, 3))
+    const webhook = claims[0]?.delivery.webhook
+    if (webhook === undefined) throw new Error('nothing was claimed')
+    const name = flowName(engine.accountId, webhook)
+    const free = scheduler.mayTakeInHand(name)
+    held.holdInHand(name, claims)
+    const underWay = held.takeFromHand(name.flow)
+    // An hour is not over.
+    await held.handBackWaiting(3_600_000)
+    expect(held.all()).toHaveLength(3)
+    expect((await claimDue({ db, queue }, await dueFlows(queue, 3))).claims).toEqual([])
+
+    await held.handBackWaiting()
+    expect(held.all()).toEqual([underWay])
+    expect(offered).toBe(1)
+    // The one under way was taken from hand by the worker, which tells the scheduler when its attempt begins.
+    expect(scheduler.mayTakeInHand(name)).toBe(free - 1)
+    const { claims: again } = await claimDue({ db, queue }, await dueFlows(queue, 3))
+    const idsOf = (list: readonly { delivery: { id: string } }[]) => list.map(({ delivery }) => delivery.id).toSorted()
+    expect(idsOf(again)).toEqual(idsOf(claims).filter((id) => id !== underWay?.delivery.id))
+  } finally {
+    await held.stop()
   }
 })

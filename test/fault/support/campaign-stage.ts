@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { priorityOfRetry } from '../../../server/queue/priority-ranges.ts'
@@ -21,6 +22,7 @@ import {
 import { lapseClaims } from './claims.ts'
 import { type MailStage, type MailStageOptions, setMailStage } from './mail-stage.ts'
 import { rounds } from './rounds.ts'
+import { createRandom } from './seeded-random.ts'
 
 /** The outcome for a person by the responses of the API so far: they get the campaign once, may get it, or do not. */
 export type Fate = 'gets' | 'may' | 'nothing'
@@ -106,6 +108,11 @@ const mostRefusals = rounds({ short: 1, long: 2 })
 /** The time of a retry is in whole seconds: see server/queue/priority-ranges.ts. Milliseconds. */
 const retrySlackMs = 1_000
 
+/** Chosen by the address alone, so that a test that fails has the same people refused when it is run again. */
+function isRefused(address: string, before: number): boolean {
+  return createRandom(crc32(`${before} ${address}`)).number(1) < refusedShare
+}
+
 /** Hours of the day that are now, or far from now. */
 export function hoursOfDay(areNow: boolean): { from: string; to: string; timezone: string } {
   const from = new Date().getUTCHours() + (areNow ? 0 : 6)
@@ -125,7 +132,7 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
   const refused = new Map<string, number>()
   mail.server.at('rcpt', ({ argument: address }) => {
     const before = refused.get(address) ?? 0
-    if (before === mostRefusals || Math.random() >= refusedShare) return undefined
+    if (before === mostRefusals || !isRefused(address, before)) return undefined
     refused.set(address, before + 1)
     return '451 4.7.1 Greylisted, come back later'
   })
