@@ -97,8 +97,8 @@ describe('while the largest email is read', () => {
   })
   afterAll(() => roomy?.stop())
 
-  test('every field is tried in each of the shapes', () => {
-    expect(chosen.length).toBeGreaterThanOrEqual(20 * tried.length)
+  test('the largest email is tried with at least 20 fields, each in as many shapes as the round has', () => {
+    expect(chosen.length).toBeGreaterThanOrEqual(20 * rounds({ short: 1, long: 6 }))
   })
 
   test.each(chosen.map((request) => [request.name, request] as const))(
