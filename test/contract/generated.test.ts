@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDkimKeyMaker } from '../../server/domains/generate-keys.ts'
 import { invalidBody, invalidQueryValues, valid } from '../support/arbitrary.ts'
 import { queryOf, type SendOptions, type TestClient } from '../support/client.ts'
 import { createFixtures, csvFile, type Fixtures, pathOf, tomorrow, unknownParameters } from '../support/fixtures.ts'
@@ -26,12 +25,9 @@ let fixtures: Fixtures
 
 beforeAll(async () => {
   // Without workers: what is made up here must not be sent anywhere.
-  // The keys of domains are made once: an RSA key takes a processor a while.
-  const keys = createDkimKeyMaker()('')
   service = await startTestService({
     roles: { worker: false },
     maxEmailBodyBytes: 10_000_000,
-    makeDkimKeys: () => keys,
   })
   client = service.client
   fixtures = createFixtures(service)
