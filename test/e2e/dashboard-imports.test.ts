@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { createAccountService } from '../../server/accounts/service.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { signUp } from '../support/people.ts'
@@ -230,6 +232,38 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     await dialog.getByRole('button', { name: 'Cancel the import' }).click()
     await main.locator('.subtitle', { hasText: 'Canceled' }).waitFor()
     expect(await main.getByRole('button', { name: 'Cancel the import' }).count()).toBe(0)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('all of 1,000 audiences can be chosen, and of more the newest 1,000, which the field says', async () => {
+    const { db } = service.database
+    const accounts = createAccountService({ clock: service.clock })
+    const { id: accountId } = await accounts.create(db, { name: 'Agency', plan: 'free' })
+    const person = await signUp(service, { accountId })
+    const now = Date.now()
+    const audiences = Array.from({ length: 1_001 }, (_, index) => ({
+      id: newId('audience', new Date(now + index)),
+      account_id: accountId,
+      name: `Client ${index}`,
+    }))
+    await db.insertInto('audiences').values(audiences).execute()
+    const { page, main, context, complaints } = await world.open({ person })
+    const field = main.getByRole('combobox', { name: 'Audience' })
+    await page.goto(`/app/${accountId}/live/imports/new`)
+    await main.getByText('The newest 1,000 are offered.').waitFor()
+    // With the one that says "Choose one".
+    expect(await field.locator('option').count()).toBe(1_001)
+    expect(await field.locator('option').last().innerText()).toBe('Client 1')
+
+    await db
+      .deleteFrom('audiences')
+      .where('id', '=', audiences[500]?.id ?? '')
+      .execute()
+    await page.reload()
+    await field.locator('option', { hasText: /^Client 0$/ }).waitFor({ state: 'attached' })
+    expect(await field.locator('option').count()).toBe(1_001)
+    expect(await main.getByText('are offered').count()).toBe(0)
     expect(complaints).toEqual([])
     await context.close()
   })

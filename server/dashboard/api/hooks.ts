@@ -149,6 +149,58 @@ export function useList<K extends Listing>(
   }
 }
 
+/** What a field offers for choice, newest first. */
+export type Choices<Row> = {
+  /** Undefined: not read yet. */
+  data: Row[] | undefined
+  /** Whether there are more than these: above 1,000, or where a further request failed. */
+  hasMore: boolean
+  error: ApiError | null
+  /** Whether none are read yet. */
+  isLoading: boolean
+  /** Reads them again. */
+  refetch: () => void
+}
+
+const choicesLimit = 100
+const mostChoices = 1_000
+
+/** Reads what a field offers for choice: the newest 1,000, in as many requests as that takes. */
+export function useChoices<K extends Listing>(
+  operation: K,
+  input: Input<K>,
+  { enabled = true }: { enabled?: boolean } = {},
+): Choices<RowOf<K>> {
+  const { accountId, mode, call } = useScope()
+  const { query } = input as { query?: object }
+  const read = useInfiniteQuery({
+    queryKey: [accountId, mode, operation, input, 'choices'],
+    queryFn: ({ pageParam }) => {
+      const page = { limit: choicesLimit, ...query, ...(pageParam !== null && { cursor: pageParam }) }
+      return call(operation, { ...input, query: page } as unknown as Input<K>) as Promise<PageOf<RowOf<K>>>
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page, pages) => (pages.length * choicesLimit < mostChoices ? page.nextCursor : null),
+    enabled,
+  })
+  const error = read.error as ApiError | null
+  useRefusalCheck(error)
+  const { hasNextPage, isFetching, fetchNextPage } = read
+  const isReadOn = hasNextPage && !isFetching && error === null
+  useEffect(() => {
+    if (isReadOn) void fetchNextPage()
+  }, [isReadOn, fetchNextPage])
+  const pages = read.data?.pages
+  const isCut = pages?.at(-1)?.nextCursor != null && (!hasNextPage || error !== null)
+  return {
+    data: pages?.flatMap((page) => page.data),
+    hasMore: isCut,
+    error,
+    isLoading: read.isLoading,
+    refetch: () => void read.refetch(),
+  }
+}
+
 type WithPages = { state: { data?: { pages: readonly unknown[] } | undefined } }
 type PageOf<Row> = { data: Row[]; nextCursor: string | null }
 

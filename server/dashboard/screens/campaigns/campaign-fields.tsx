@@ -1,7 +1,8 @@
 import { Checkbox, Fieldset, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
-import { useGet } from '../../api/hooks.ts'
+import { useChoices } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { newestOffered } from '../../components/newest-offered.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { unread } from '../../components/unread.tsx'
 import type { TemplatePreview } from '../templates/template.ts'
@@ -11,9 +12,6 @@ import { ContentFields } from './content-fields.tsx'
 import { SegmentsField } from './segments-field.tsx'
 import { SendWindowFields } from './send-window-fields.tsx'
 import { TopicField } from './topic-field.tsx'
-
-/** As many audiences as one page of the API has. */
-const offered = 100
 
 type Props = { form: UseFormReturnType<CampaignValues> }
 type AllProps = Props & {
@@ -46,16 +44,15 @@ export function CampaignFields({ form, faults }: AllProps) {
 function AudienceField({ form }: Props) {
   const { can } = useScope()
   const { audienceId } = form.values
-  const query = useGet('GET /v1/audiences', { query: { limit: offered } }, { enabled: can('audiences:read') })
-  const { data } = query
-  const fault = unread(query, 'The audiences')
-  const options = data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
-  const whoGetsIt = `Everyone in it who is active when the campaign starts.${data?.nextCursor == null ? '' : ` The newest ${offered} are offered.`}`
+  const audiences = useChoices('GET /v1/audiences', { query: {} }, { enabled: can('audiences:read') })
+  const fault = unread(audiences, 'The audiences')
+  const options = audiences.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []
+  const whoGetsIt = `Everyone in it who is active when the campaign starts. ${newestOffered(audiences)}`
   const isListed = audienceId === '' || options.some(({ value }) => value === audienceId)
   return (
     <NativeSelect
       label="Audience"
-      description={data?.data.length === 0 ? <NoAudience /> : whoGetsIt}
+      description={audiences.data?.length === 0 ? <NoAudience /> : whoGetsIt}
       data={[
         { value: '', label: 'Choose one' },
         ...options,

@@ -1,33 +1,30 @@
 import { Checkbox, Stack } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
-import { useGet } from '../../api/hooks.ts'
+import { useChoices } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { newestOffered } from '../../components/newest-offered.ts'
 import { unread } from '../../components/unread.tsx'
 import type { CampaignValues } from './campaign-values.ts'
-
-/** As many segments as one page of the API has. */
-const offered = 100
 
 /** Reads the segments of an audience, where one is chosen and the reader may see them. */
 export function useSegmentsOf(audienceId: string) {
   const { can } = useScope()
   const isRead = audienceId !== '' && can('segments:read')
-  return useGet('GET /v1/segments', { query: { audienceId, limit: offered } }, { enabled: isRead })
+  return useChoices('GET /v1/segments', { query: { audienceId } }, { enabled: isRead })
 }
 
 /** The segments of the chosen audience, where it has some. */
 export function SegmentsField({ form }: { form: UseFormReturnType<CampaignValues> }) {
   const { audienceId, segmentIds } = form.values
-  const query = useSegmentsOf(audienceId)
-  const { data } = query
-  const known = data?.data ?? []
+  const segments = useSegmentsOf(audienceId)
+  const known = segments.data ?? []
   const others = segmentIds.filter((id) => !known.some((segment) => segment.id === id))
-  const fault = unread(query, 'The segments')
+  const fault = unread(segments, 'The segments')
   if (audienceId === '' || (known.length === 0 && others.length === 0)) return fault
   return (
     <Checkbox.Group
       label="Segments"
-      description="It goes to those who are in at least one of them when it starts, to each once. None: to the whole audience."
+      description={`It goes to those who are in at least one of them when it starts, to each once. None: to the whole audience. ${newestOffered(segments)}`}
       {...form.getInputProps('segmentIds')}
       {...(fault !== null && { error: fault })}
     >
@@ -35,7 +32,7 @@ export function SegmentsField({ form }: { form: UseFormReturnType<CampaignValues
         {known.map(({ id, name }) => (
           <Checkbox key={id} size="xs" value={id} label={name} />
         ))}
-        {data !== undefined && others.map((id) => <Checkbox key={id} size="xs" value={id} label={id} />)}
+        {segments.data !== undefined && others.map((id) => <Checkbox key={id} size="xs" value={id} label={id} />)}
       </Stack>
     </Checkbox.Group>
   )

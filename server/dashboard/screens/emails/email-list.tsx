@@ -2,7 +2,7 @@ import { Button, Code, Text } from '@mantine/core'
 import { IconSend } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
-import { type RowOf, useGet, useList } from '../../api/hooks.ts'
+import { type RowOf, useChoices, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -88,7 +88,7 @@ export function EmailList() {
     },
     { pollMs: search === undefined ? pollMs : undefined },
   )
-  const domains = useGet('GET /v1/domains', { query: { limit: 100 } }, { enabled: can('domains:read') })
+  const domains = useChoices('GET /v1/domains', { query: {} }, { enabled: can('domains:read') })
   const send = (variant: 'filled' | 'default') =>
     can('emails:send') && (
       <Button variant={variant} leftSection={<IconSend size={16} aria-hidden />} onClick={() => setSending(true)}>
@@ -108,7 +108,7 @@ export function EmailList() {
                 filters={filters}
                 name="domain"
                 label="Domain"
-                options={domains.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+                options={domains.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
               />
             )}
             <TextFilter filters={filters} name="tag" label="Tag" />

@@ -1,4 +1,4 @@
-import { useGet, useList } from '../../api/hooks.ts'
+import { useChoices, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -48,7 +48,7 @@ export function RequestList() {
   const { mode, can } = useScope()
   const filters = useFilters(filterNames)
   const { status, key, since, until } = filters.values
-  const keys = useGet('GET /v1/api-keys', { query: { limit: 100 } })
+  const keys = useChoices('GET /v1/api-keys', { query: {} })
   const list = useList(
     'GET /v1/request-logs',
     {
@@ -79,7 +79,7 @@ export function RequestList() {
               name="key"
               label="Key"
               isWide
-              options={withValue(keys.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? [], key)}
+              options={withValue(keys.data?.map(({ id, name }) => ({ value: id, label: name })) ?? [], key)}
             />
             <DayFilter filters={filters} name="since" label="From day" />
             <DayFilter filters={filters} name="until" label="To day" />

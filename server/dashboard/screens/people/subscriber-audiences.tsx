@@ -1,11 +1,12 @@
 import { Button, NativeSelect } from '@mantine/core'
 import { useState } from 'react'
-import { type RowOf, useChange, useGet, useList } from '../../api/hooks.ts'
+import { type RowOf, useChange, useChoices, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
+import { newestOffered } from '../../components/newest-offered.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
@@ -72,13 +73,9 @@ export function SubscriberAudiences({ subscriber }: { subscriber: Subscriber }) 
   )
 }
 
-/** As many audiences as one page of the API has. */
-const offered = 100
-
 function AddToAudience({ email, onClose }: { email: string; onClose: () => void }) {
-  const query = useGet('GET /v1/audiences', { query: { limit: offered } })
-  const { data: audiences } = query
-  const fault = unread(query, 'The audiences')
+  const audiences = useChoices('GET /v1/audiences', { query: {} })
+  const fault = unread(audiences, 'The audiences')
   const add = useChange('POST /v1/audiences/:audienceId/contacts')
   const { form, ...sending } = useApiForm({
     initial: { audienceId: '' },
@@ -92,11 +89,11 @@ function AddToAudience({ email, onClose }: { email: string; onClose: () => void 
     <FormDialog title={`Add ${email} to an audience`} action="Add to the audience" {...sending} onClose={onClose}>
       <NativeSelect
         label="Audience"
-        description={audiences?.nextCursor == null ? undefined : `The newest ${offered} are offered.`}
+        description={newestOffered(audiences)}
         data-autofocus
         data={[
           { value: '', label: 'Choose one' },
-          ...(audiences?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []),
+          ...(audiences.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []),
         ]}
         {...form.getInputProps('audienceId')}
         {...(fault !== null && { error: fault })}

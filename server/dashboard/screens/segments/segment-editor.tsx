@@ -6,7 +6,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ApiError } from '../../api/client.ts'
-import { useChange, useGet } from '../../api/hooks.ts'
+import { useChange, useChoices, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { DownloadButton } from '../../components/download-button.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
@@ -37,33 +37,14 @@ export function SegmentEditor(props: Props) {
   return <Editor {...props} types={new Map(query.data.data.map(({ key, type }) => [key, type]))} />
 }
 
-/** Campaigns and topics that one request reads: a page of the API. */
-const offered = 100
-
-/** Returns all topics of the account, two pages at most, or what failed. Undefined: not read, or not for this reader. */
-function useTopics() {
-  const { can } = useScope()
-  const first = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
-  const cursor = first.data?.nextCursor ?? undefined
-  const second = useGet(
-    'GET /v1/topics',
-    { query: { limit: offered, ...(cursor !== undefined && { cursor }) } },
-    { enabled: cursor !== undefined },
-  )
-  const fault = unread(first, 'The topics') ?? unread(second, 'The topics')
-  if (first.data === undefined) return { topics: undefined, fault }
-  if (cursor === undefined) return { topics: first.data.data, fault }
-  return { topics: second.data && [...first.data.data, ...second.data.data], fault }
-}
-
 function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<typeof written>[1] }) {
   const { accountId, mode, can, path } = useScope()
   const navigate = useNavigate()
   const client = useQueryClient()
   const isEditable = can('segments:write')
-  const campaigns = useGet('GET /v1/campaigns', { query: { limit: offered } }, { enabled: can('campaigns:read') })
-  const { topics, fault: topicsFault } = useTopics()
-  const fault = unread(campaigns, 'The campaigns') ?? topicsFault
+  const campaigns = useGet('GET /v1/campaigns', { query: { limit: 100 } }, { enabled: can('campaigns:read') })
+  const topics = useChoices('GET /v1/topics', { query: {} }, { enabled: can('topics:read') })
+  const fault = unread(campaigns, 'The campaigns') ?? unread(topics, 'The topics')
   const [name, setName] = useState(initial.name)
   const [root, setRoot] = useState<Group>(() => groupOf(initial.conditions))
   const [isAsked, setAsked] = useState(false)
@@ -118,7 +99,7 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
             group={root}
             types={types}
             campaigns={campaigns.data?.data ?? []}
-            topics={topics}
+            topics={topics.data}
             faults={refused.faults}
             missing={isAsked ? missing : new Map()}
             isEditable={isEditable}

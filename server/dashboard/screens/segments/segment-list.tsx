@@ -1,5 +1,5 @@
 import { IconPlus } from '@tabler/icons-react'
-import { useGet, useList } from '../../api/hooks.ts'
+import { useChoices, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -19,8 +19,8 @@ export function SegmentList() {
   const filters = useFilters(['audience'])
   const { audience: audienceId } = filters.values
   const list = useList('GET /v1/segments', { query: given({ audienceId }) })
-  const audiences = useGet('GET /v1/audiences', { query: { limit: 100 } }, { enabled: can('audiences:read') })
-  const options = audiences.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
+  const audiences = useChoices('GET /v1/audiences', { query: {} }, { enabled: can('audiences:read') })
+  const options = audiences.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []
   const names = new Map(options.map(({ value, label }) => [value, label]))
   const columns: readonly Column<Segment>[] = [
     {
