@@ -264,6 +264,11 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     await field.locator('option', { hasText: /^Client 0$/ }).waitFor({ state: 'attached' })
     expect(await field.locator('option').count()).toBe(1_001)
     expect(await main.getByText('are offered').count()).toBe(0)
+
+    await page.route(/\/v1\/audiences\?.*cursor=/, (route) => route.fulfill({ status: 404, json: {} }))
+    await page.reload()
+    await main.getByText('The newest 100 are offered.').waitFor()
+    expect(await field.locator('option').count()).toBe(101)
     expect(complaints).toEqual([])
     await context.close()
   })

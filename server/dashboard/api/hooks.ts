@@ -103,18 +103,11 @@ export function useList<K extends Listing>(
   input: Input<K>,
   { pollMs, isReadOnce = false }: ListOptions = {},
 ): List<RowOf<K>> {
-  const { accountId, mode, call } = useScope()
-  const { query } = input as { query?: object }
+  const { accountId, mode } = useScope()
   const read = useInfiniteQuery({
-    queryKey: [accountId, mode, operation, input],
-    queryFn: ({ pageParam }) => {
-      const page = { limit: pageLimit, ...query, ...(pageParam !== null && { cursor: pageParam }) }
-      return call(operation, { ...input, query: page } as unknown as Input<K>) as Promise<PageOf<RowOf<K>>>
-    },
+    ...usePaging(operation, input, pageLimit),
     // Without a time in the cache, where nothing would say that it is of before a change.
     ...(isReadOnce && { staleTime: 'static', gcTime: 0 }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.nextCursor,
     // While a filter changes, the rows stay. Those of another account or mode must not.
     placeholderData: (rows, query) =>
       query?.queryKey[0] === accountId && query.queryKey[1] === mode ? rows : undefined,
@@ -151,12 +144,11 @@ export function useList<K extends Listing>(
 
 /** What a field offers for choice, newest first. */
 export type Choices<Row> = {
-  /** Undefined: not read yet. */
+  /** Undefined: not all that are offered are read yet. */
   data: Row[] | undefined
   /** Whether there are more than these: above 1,000, or where a further request failed. */
   hasMore: boolean
   error: ApiError | null
-  /** Whether none are read yet. */
   isLoading: boolean
   /** Reads them again. */
   refetch: () => void
@@ -171,33 +163,38 @@ export function useChoices<K extends Listing>(
   input: Input<K>,
   { enabled = true }: { enabled?: boolean } = {},
 ): Choices<RowOf<K>> {
-  const { accountId, mode, call } = useScope()
-  const { query } = input as { query?: object }
-  const read = useInfiniteQuery({
-    queryKey: [accountId, mode, operation, input, 'choices'],
-    queryFn: ({ pageParam }) => {
-      const page = { limit: choicesLimit, ...query, ...(pageParam !== null && { cursor: pageParam }) }
-      return call(operation, { ...input, query: page } as unknown as Input<K>) as Promise<PageOf<RowOf<K>>>
-    },
-    initialPageParam: null as string | null,
-    getNextPageParam: (page, pages) => (pages.length * choicesLimit < mostChoices ? page.nextCursor : null),
-    enabled,
-  })
+  const paging = usePaging(operation, input, choicesLimit)
+  const read = useInfiniteQuery({ ...paging, queryKey: [...paging.queryKey, 'choices'], enabled })
   const error = read.error as ApiError | null
   useRefusalCheck(error)
   const { hasNextPage, isFetching, fetchNextPage } = read
-  const isReadOn = hasNextPage && !isFetching && error === null
+  const pages = read.data?.pages ?? []
+  const isReadOn = hasNextPage && error === null && pages.length * choicesLimit < mostChoices
   useEffect(() => {
-    if (isReadOn) void fetchNextPage()
-  }, [isReadOn, fetchNextPage])
-  const pages = read.data?.pages
-  const isCut = pages?.at(-1)?.nextCursor != null && (!hasNextPage || error !== null)
+    if (isReadOn && !isFetching) void fetchNextPage()
+  }, [isReadOn, isFetching, fetchNextPage])
   return {
-    data: pages?.flatMap((page) => page.data),
-    hasMore: isCut,
+    // All at once, so that what is below does not move with each request.
+    data: isReadOn ? undefined : read.data?.pages.flatMap((page) => page.data),
+    hasMore: hasNextPage,
     error,
-    isLoading: read.isLoading,
+    isLoading: read.isLoading || isReadOn,
     refetch: () => void read.refetch(),
+  }
+}
+
+/** How the pages of a list are read one after the other. */
+function usePaging<K extends Listing>(operation: K, input: Input<K>, limit: number) {
+  const { accountId, mode, call } = useScope()
+  const { query } = input as { query?: object }
+  return {
+    queryKey: [accountId, mode, operation, input],
+    queryFn: ({ pageParam }: { pageParam: string | null }) => {
+      const page = { limit, ...query, ...(pageParam !== null && { cursor: pageParam }) }
+      return call(operation, { ...input, query: page } as unknown as Input<K>) as Promise<PageOf<RowOf<K>>>
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page: PageOf<RowOf<K>>) => page.nextCursor,
   }
 }
 
