@@ -22,6 +22,8 @@ type CheckMeans = {
   rendererOf: RendererTurns
 }
 
+export type CampaignChecks = ReturnType<typeof createChecks>
+
 /** Creates the checks of a campaign before it is stored, and before it is sent. */
 export function createChecks({ clock, emails, rendererOf }: CheckMeans) {
   /**
