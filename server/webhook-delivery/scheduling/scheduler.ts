@@ -1,5 +1,5 @@
 import { createDeadlines } from './deadline-heap.ts'
-import { createAccountTurns, type TurnAccount } from './deficit-round-robin.ts'
+import { createAccountTurns } from './deficit-round-robin.ts'
 import { mayHoldMore, roomFor } from './dynamic-threshold.ts'
 import {
   afterAnswer,
@@ -12,8 +12,9 @@ import {
   newFlowLimit,
   patienceMs,
 } from './flow-limit.ts'
-import { createHostCeiling, type Host, type HostState, newHost, standingOf } from './host-ceiling.ts'
-import { createRing, type Ring } from './round-robin-list.ts'
+import { type Account, createFlows, type Flow } from './flows.ts'
+import { createHostCeiling, type Host, type HostState, standingOf } from './host-ceiling.ts'
+import type { Ring } from './round-robin-list.ts'
 import type {
   FlowName,
   FlowView,
@@ -53,38 +54,6 @@ function aheadOf({ limit, latencyMs }: FlowLimit): number {
   return latencyMs === null ? initialLimit : Math.floor((limit * aheadMs) / Math.max(1, latencyMs))
 }
 
-type Account = TurnAccount & {
-  id: string
-  /** Flows that may start, and those of them whose endpoints are known to respond. */
-  ready: Ring<Flow>
-  readyAnswered: Ring<Flow>
-  hosts: Map<string, Host<Flow>>
-  flows: number
-  /** Deliveries of its flows in memory, and room reserved for more. */
-  inHand: number
-  /** Requests in flight that have been silent for too long. */
-  silent: number
-}
-
-type Flow = {
-  name: FlowName
-  account: Account
-  host: Host<Flow>
-  limit: FlowLimit
-  waiting: number
-  inHand: number
-  /** Room reserved in memory. */
-  expected: number
-  offers: number
-  held: number
-  /** Held requests that count against the limit: reserved or running, not silent. */
-  counted: number
-  running: number
-  /** A `HostState`: the flow waits for the ceiling of its host, among flows of that state. */
-  state: 'no_work' | 'at_limit' | 'ready' | HostState
-  usedAt: number
-}
-
 function isAtHost(state: Flow['state']): state is HostState {
   return state === 'answered' || state === 'unanswered' || state === 'unasked'
 }
@@ -102,8 +71,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   const { places, alpha, flowMax, hostMax, handMax } = settings
   const hand = { places: handMax, alpha }
   const hasRoomAtHost = createHostCeiling(hostMax)
-  const flows = new Map<string, Flow>()
-  const accounts = new Map<string, Account>()
+  const flows = createFlows(flowMax)
   const turns = createAccountTurns<Account>({ places, alpha })
   const silences = createDeadlines<HeldRequest>()
   /** Deliveries in memory over all accounts, and room reserved for more. */
@@ -173,31 +141,6 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     if (!isAnswered(flow.limit)) changeUnanswered(flow, by)
   }
 
-  function accountOf(id: string): Account {
-    const known = accounts.get(id)
-    if (known !== undefined) return known
-    const none = { held: 0, unanswered: 0, deficit: 0, flows: 0, inHand: 0, silent: 0 }
-    const rings = { ready: createRing<Flow>(), readyAnswered: createRing<Flow>() }
-    const account: Account = { id, ...none, ...rings, hosts: new Map(), state: 'no_work' }
-    accounts.set(id, account)
-    return account
-  }
-
-  function flowOf(name: FlowName): Flow {
-    const known = flows.get(name.flow)
-    if (known !== undefined) return known
-    const account = accountOf(name.account)
-    const host = account.hosts.get(name.host) ?? newHost<Flow>()
-    account.hosts.set(name.host, host)
-    account.flows += 1
-    host.flows += 1
-    const limit = newFlowLimit(flowMax)
-    const none = { waiting: 0, inHand: 0, expected: 0, offers: 0, held: 0, counted: 0, running: 0 }
-    const flow: Flow = { name, account, host, limit, ...none, state: 'no_work', usedAt: latest }
-    flows.set(name.flow, flow)
-    return flow
-  }
-
   /** Returns the flow of an account whose turn it is. Undefined: none may start after all. */
   function flowInTurn(account: Account): Flow | undefined {
     const ring = turns.mayStartUnanswered(account) ? account.ready : account.readyAnswered
@@ -252,8 +195,8 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   }
 
   function mayTakeInHand(name: FlowName): number {
-    const flow = flows.get(name.flow)
-    const held = accounts.get(name.account)?.inHand ?? 0
+    const flow = flows.find(name.flow)
+    const held = flows.findAccount(name.account)?.inHand ?? 0
     const limit = flow?.limit ?? newFlowLimit(flowMax)
     if (limit.phase === 'stalled') return 0
     const own = flow === undefined ? 0 : flow.inHand + flow.expected
@@ -293,29 +236,29 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
 
   return {
     offer(name, count) {
-      const flow = flowOf(name)
+      const flow = flows.of(name, latest)
       flow.waiting += count
       flow.offers += 1
       placeFlow(flow)
     },
     mayTakeInHand,
     expectInHand(name, count) {
-      const flow = flowOf(name)
+      const flow = flows.of(name, latest)
       flow.expected += count
       flow.account.inHand += count
       inHand += count
     },
     isToRefill(name) {
-      const flow = flows.get(name.flow)
+      const flow = flows.find(name.flow)
       if (flow === undefined || flow.waiting <= 0) return false
       return mayTakeInHand(name) > flow.inHand + flow.expected
     },
     hasInHand(key) {
-      const flow = flows.get(key)
+      const flow = flows.find(key)
       return flow !== undefined && flow.inHand + flow.expected > 0
     },
     destinationOf(name) {
-      const flow = flows.get(name.flow)
+      const flow = flows.find(name.flow)
       // Deliveries in the queue go first.
       if ((flow?.waiting ?? 0) <= 0 && mayTakeInHand(name) > 0) return 'hand'
       const limit = flow?.limit ?? newFlowLimit(flowMax)
@@ -326,7 +269,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       return flow !== undefined && waitsForSilent(flow) ? 'queue' : 'later'
     },
     takeInHand(name, count) {
-      const flow = flowOf(name)
+      const flow = flows.of(name, latest)
       changeInHand(flow, count)
       placeFlow(flow)
     },
@@ -364,11 +307,11 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       held.state = 'freed'
       const { account } = held.of
       turns.release(account)
-      if (account.flows === 0 && account.held === 0) accounts.delete(account.id)
+      flows.forgetIfEmpty(account)
     },
-    offers: (key) => flows.get(key)?.offers ?? 0,
+    offers: (key) => flows.find(key)?.offers ?? 0,
     drained(key, offers) {
-      const flow = flows.get(key)
+      const flow = flows.find(key)
       if (flow === undefined || flow.offers !== offers) return
       flow.waiting = 0
       placeFlow(flow)
@@ -387,26 +330,14 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       }
     },
     nextSilence: () => silences.earliest(),
-    forgetIdle(before) {
-      for (const [key, flow] of flows) {
-        const { account, host, name } = flow
-        const isIdle = flow.held === 0 && flow.waiting <= 0 && flow.inHand + flow.expected === 0
-        if (!isIdle || flow.usedAt >= before) continue
-        flows.delete(key)
-        account.flows -= 1
-        host.flows -= 1
-        if (host.flows === 0) account.hosts.delete(name.host)
-        // Otherwise a request of it is still being settled.
-        if (account.flows === 0 && account.held === 0) accounts.delete(account.id)
-      }
-    },
+    forgetIdle: flows.forgetIdle,
     view(key) {
-      const flow = flows.get(key)
+      const flow = flows.find(key)
       return flow === undefined ? null : viewOf(flow)
     },
     *views() {
-      for (const flow of flows.values()) yield viewOf(flow)
+      for (const flow of flows.all()) yield viewOf(flow)
     },
-    held: (id) => (id === undefined ? turns.taken : (accounts.get(id)?.held ?? 0)),
+    held: (id) => (id === undefined ? turns.taken : (flows.findAccount(id)?.held ?? 0)),
   }
 }
